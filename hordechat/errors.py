@@ -1,0 +1,49 @@
+"""The published return codes and the base of every refusal; ground floor, free of Django and of HTTP.
+
+`hordechat.http.error_status` gives each code its status; nothing else turns an error into a response.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorCode(StrEnum):
+    """Every `rc` a response can carry; `docs/errors.md` gives the remedy for each."""
+
+    ABORTED_GENERATION = "AbortedGen"
+    ANONYMOUS_FORBIDDEN_WORKER = "AnonForbiddenWorker"
+    BAD_REQUEST = "BadRequest"
+    CHAT_DECLARATION_INVALID = "ChatDeclarationInvalid"
+    CHAT_MODEL_MISMATCH = "ChatModelMismatch"
+    CHAT_REQUEST_CONFLICT = "ChatRequestConflict"
+    CHAT_SUBMIT_INVALID = "ChatSubmitInvalid"
+    DUPLICATE_GENERATION = "DuplicateGen"
+    EXCESSIVE_STOP_SEQUENCE = "ExcessiveStopSequence"
+    INTERNAL_SERVER_ERROR = "InternalServerError"
+    INVALID_API_KEY = "InvalidAPIKey"
+    INVALID_JOB_ID = "InvalidJobID"
+    METHOD_NOT_ALLOWED = "MethodNotAllowed"
+    NO_ELIGIBLE_WORKER = "NoEligibleWorker"
+    NUL_BYTE_IN_PAYLOAD = "NulByteInPayload"
+    PROMPT_EXCEEDS_CONTEXT = "PromptExceedsContext"
+    REQUEST_NOT_FOUND = "RequestNotFound"
+    REQUEST_TOO_LARGE = "RequestTooLarge"
+    ROUTE_NOT_FOUND = "RouteNotFound"
+    SERVICE_UNAVAILABLE = "ServiceUnavailable"
+    TOO_MANY_STOP_SEQUENCES = "TooManyStopSequences"
+    UNKNOWN_CHAT_MODEL = "UnknownChatModel"
+    UNSUPPORTED_CHAT_PARAMETER = "UnsupportedChatParameter"
+    USER_NOT_FOUND = "UserNotFound"
+    WRONG_CREDENTIALS = "WrongCredentials"
+
+
+class HordeError(Exception):
+    """A refusal the caller can act on: a code, a finished message and any extra members of the body."""
+
+    code: ClassVar[ErrorCode]
+
+    def __init__(self, message: str, *, extra: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.extra: Mapping[str, object] = extra or {}

@@ -1,0 +1,171 @@
+"""The process's settings, read from the environment once and typed.
+
+A bad value stops the start with a sentence that names the variable. `docs/settings.md` is generated from this module.
+"""
+
+import os
+import socket
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+REDIS_CACHE_DATABASE = 0
+REDIS_BROKER_DATABASE = 1
+REDIS_CHAT_SIGNAL_DATABASE = 7
+"""The logical database of chat leases, streams and signals (SIG-02)."""
+
+MINIMUM_SECRET_CHARACTERS = 32
+
+
+class BadEnvironment(SystemExit):
+    """The environment cannot be used; the process stops and the message names the variable."""
+
+
+def _require_postgresql_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"postgresql", "postgres"} or not parts.path.strip("/"):
+        message = "has to look like postgresql://user:password@host:5432/database"
+        raise ValueError(message)
+    return value
+
+
+def _require_redis_url(value: str) -> str:
+    if urlsplit(value).scheme not in {"redis", "rediss", "unix"}:
+        message = "has to look like redis://host:6379 or unix:///path/to/socket"
+        raise ValueError(message)
+    return value
+
+
+def _require_peppers(value: str) -> str:
+    for entry in value.split(","):
+        identifier, _, secret = entry.partition(":")
+        if not identifier.isidentifier() or len(secret) < MINIMUM_SECRET_CHARACTERS:
+            message = f"has to look like id:secret[,id:secret…], each secret at least {MINIMUM_SECRET_CHARACTERS} characters"
+            raise ValueError(message)
+    return value
+
+
+class Environment(BaseModel):
+    """Every variable the project reads, under the name it has in the environment."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    database_url: Annotated[str, AfterValidator(_require_postgresql_url)] = Field(
+        alias="DATABASE_URL",
+        description="PostgreSQL 15 or later, as `postgresql://user:password@host:5432/database`. "
+        "A socket folder goes into the query: `?host=/run/postgresql`.",
+    )
+    redis_url: Annotated[str, AfterValidator(_require_redis_url)] = Field(
+        alias="REDIS_URL",
+        description="A server of the Redis protocol, 6.2 or later, without a database number: the project uses "
+        "databases 0 (cache), 1 (Celery broker) and 7 (chat leases, streams and signals).",
+    )
+    secret_key: Annotated[str, Field(min_length=MINIMUM_SECRET_CHARACTERS)] = Field(
+        alias="HORDE_SECRET_KEY", description="Signs admin sessions. At least 32 characters, the same on every machine."
+    )
+    api_key_peppers: Annotated[str, AfterValidator(_require_peppers)] = Field(
+        alias="HORDE_API_KEY_PEPPERS",
+        description="Keys of the HMAC that API keys are stored under, as `id:secret`, at least 32 characters each. "
+        "The first one signs new keys; the others keep older keys valid while the pepper rotates.",
+    )
+    allowed_hosts: str = Field(
+        "localhost,127.0.0.1,[::1]",
+        alias="HORDE_ALLOWED_HOSTS",
+        description="Host names the site answers to, comma separated.",
+    )
+    url: str = Field(
+        "http://localhost:7001",
+        alias="HORDE_URL",
+        pattern=r"^https?://",
+        description="The public address of the site; error messages and pages point to it.",
+    )
+    node_name: str = Field(
+        default_factory=socket.gethostname,
+        alias="HORDE_NODE_NAME",
+        description="The name this machine gives itself in the `Horde-Node` header. Default: the host name.",
+    )
+    port: int = Field(
+        7001, alias="HORDE_PORT", ge=1, le=65535, description="The port the API listens on, as `Horde-Node` shows it."
+    )
+    database_pool_size: int = Field(
+        4,
+        alias="HORDE_DATABASE_POOL_SIZE",
+        ge=0,
+        le=200,
+        description="Connections a process keeps to PostgreSQL; set it to the process's threads. 0: no pool.",
+    )
+    redis_timeout_milliseconds: int = Field(
+        50,
+        alias="HORDE_REDIS_TIMEOUT_MILLISECONDS",
+        ge=5,
+        le=5000,
+        description="How long a request waits for Redis to connect or answer, in milliseconds.",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", alias="HORDE_LOG_LEVEL", description="The least severe level that is logged."
+    )
+    metrics_folder: str = Field(
+        "",
+        alias="PROMETHEUS_MULTIPROC_DIR",
+        description="A folder the processes of one machine share to add up their metrics. Empty: each process shows its own.",
+    )
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> Self:
+        """Read the settings.
+
+        Raises:
+            BadEnvironment: a variable is missing or cannot be used; the message has one line for each.
+        """
+        try:
+            return cls.model_validate({name: value for name, value in environ.items() if value != ""})
+        except ValidationError as error:
+            lines = [
+                f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}."
+                for fault in error.errors(include_url=False, include_input=False, include_context=False)
+            ]
+            raise BadEnvironment(
+                "hordechat cannot start with this environment:\n  "
+                + "\n  ".join(lines)
+                + "\ndocs/settings.md describes every variable; script/server sets them for a local site."
+            ) from None
+
+    @property
+    def peppers(self) -> list[tuple[str, str]]:
+        """The API key peppers as (id, secret), the one for new keys first."""
+        return [(entry.partition(":")[0], entry.partition(":")[2]) for entry in self.api_key_peppers.split(",")]
+
+    def redis_database(self, number: int) -> str:
+        """Return the URL of one logical database of the Redis server."""
+        parts = urlsplit(self.redis_url)
+        if parts.scheme == "unix":
+            return f"unix://{parts.path}?db={number}"
+        return parts._replace(path=f"/{number}").geturl()
+
+    @property
+    def broker_url(self) -> str:
+        """Where Celery's messages go, in kombu's spelling."""
+        parts = urlsplit(self.redis_url)
+        if parts.scheme == "unix":
+            return f"redis+socket://{parts.path}?virtual_host={REDIS_BROKER_DATABASE}"
+        return self.redis_database(REDIS_BROKER_DATABASE)
+
+    @property
+    def database(self) -> dict[str, str]:
+        """The parts of `DATABASE_URL` under Django's names."""
+        parts = urlsplit(self.database_url)
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        return {
+            "NAME": unquote(parts.path.strip("/")),
+            "USER": unquote(parts.username or ""),
+            "PASSWORD": unquote(parts.password or ""),
+            "HOST": query.get("host", parts.hostname or ""),
+            "PORT": query.get("port", str(parts.port or "")),
+        }
+
+
+def load() -> Environment:
+    """Read this process's environment; called once, by `hordechat.settings.django`."""
+    return Environment.load(os.environ)
