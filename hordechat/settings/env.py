@@ -106,6 +106,11 @@ class Environment(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", alias="HORDE_LOG_LEVEL", description="The least severe level that is logged."
     )
+    instance_id: str = Field(
+        "",
+        alias="HORDE_INSTANCE_ID",
+        description="Shown by `/healthz/live`, so that whoever started this process can tell it from another on the same port.",
+    )
     metrics_folder: str = Field(
         "",
         alias="PROMETHEUS_MULTIPROC_DIR",

@@ -1,0 +1,131 @@
+"""The one place where an error becomes a response, for REST views, plain views and Django's own pages alike."""
+
+import logging
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
+from django.db import OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from psycopg_pool import PoolTimeout, TooManyRequests
+from rest_framework.exceptions import APIException, MethodNotAllowed
+from rest_framework.response import Response
+
+from hordechat.errors import ErrorCode, HordeError
+from hordechat.http.error_status import STATUS_BY_CODE
+from hordechat.http.rendering import to_json
+from hordechat.infra.metrics import REFUSALS
+
+logger = logging.getLogger(__name__)
+
+
+class RequestTooLarge(HordeError):
+    """The body passes the route's bound."""
+
+    code: ClassVar = ErrorCode.REQUEST_TOO_LARGE
+
+    def __init__(self, *, limit_bytes: int) -> None:
+        super().__init__(f"The request body is larger than the limit of {limit_bytes} bytes.")
+
+
+class RouteNotFound(HordeError):
+    """No route has this path."""
+
+    code: ClassVar = ErrorCode.ROUTE_NOT_FOUND
+
+    def __init__(self) -> None:
+        super().__init__("There is no such route; /api/schema/ lists the routes.")
+
+
+class RefusedMethod(HordeError):
+    """The route exists and does not take this method."""
+
+    code: ClassVar = ErrorCode.METHOD_NOT_ALLOWED
+
+    def __init__(self, *, method: str) -> None:
+        super().__init__(f"The method {method} is not allowed on this route.")
+
+
+class MalformedRequest(HordeError):
+    """The request is broken below the body: its host, its headers, its encoding."""
+
+    code: ClassVar = ErrorCode.BAD_REQUEST
+
+
+class ServiceUnavailable(HordeError):
+    """The database cannot be reached; nothing was done and a repeat is safe."""
+
+    code: ClassVar = ErrorCode.SERVICE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        super().__init__("The server cannot reach its database. Nothing was changed; try again in a moment.")
+
+
+class UnexpectedError(HordeError):
+    """Something the code did not foresee; the log has it under the request id."""
+
+    code: ClassVar = ErrorCode.INTERNAL_SERVER_ERROR
+
+    def __init__(self) -> None:
+        super().__init__("Internal Server Error")
+
+
+def as_refusal(error: BaseException) -> HordeError:
+    """Return the refusal an exception stands for; what is unforeseen is logged with its traceback."""
+    match error:
+        case HordeError():
+            return error
+        case Http404():
+            return RouteNotFound()
+        case MethodNotAllowed():
+            return RefusedMethod(method=str(error.detail).split('"')[1] if '"' in str(error.detail) else "")
+        case DisallowedHost():
+            return MalformedRequest("The Host header names a host this server does not answer to (HORDE_ALLOWED_HOSTS).")
+        case APIException() | SuspiciousOperation():
+            return MalformedRequest("The request cannot be read.")
+        case OperationalError() | PoolTimeout() | TooManyRequests():
+            logger.error("the database cannot be used", exc_info=error)
+            return ServiceUnavailable()
+        case _:
+            logger.error("unforeseen error", exc_info=error)
+            return UnexpectedError()
+
+
+def body_of(refusal: HordeError) -> dict[str, object]:
+    """Return the JSON members of a refusal."""
+    return {"message": refusal.message, "rc": refusal.code.value, **refusal.extra}
+
+
+def status_of(refusal: HordeError) -> HTTPStatus:
+    """Return the status of a refusal, and count it."""
+    REFUSALS.labels(refusal.code.value).inc()
+    return STATUS_BY_CODE[refusal.code]
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response:  # noqa: ARG001 - the signature is REST framework's
+    """Answer an exception raised in a REST view."""
+    refusal = as_refusal(error)
+    response = Response(body_of(refusal), status=status_of(refusal))
+    if refusal.code is ErrorCode.SERVICE_UNAVAILABLE:
+        response["Retry-After"] = "2"
+    return response
+
+
+def plain_response(refusal: HordeError) -> HttpResponse:
+    """Answer a refusal outside of REST views."""
+    return HttpResponse(to_json(body_of(refusal)), status=status_of(refusal), content_type="application/json; charset=utf-8")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    """Answer a path no route has."""
+    return plain_response(RouteNotFound())
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    """Answer a request Django itself refuses."""
+    return plain_response(as_refusal(exception))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    """Answer an error outside of REST views; Django logged it."""
+    return plain_response(UnexpectedError())

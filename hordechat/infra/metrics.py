@@ -1,0 +1,43 @@
+"""Every instrument of the project, in one place; names are the documented dotted ones with underscores.
+
+With `PROMETHEUS_MULTIPROC_DIR` set, the processes of a machine add up in that folder and any of them shows the sum.
+"""
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import REGISTRY as PROCESS_REGISTRY
+from prometheus_client.multiprocess import MultiProcessCollector
+
+HTTP_REQUESTS = Counter("horde_http_requests", "Answered HTTP requests.", ["route", "method", "status"])
+HTTP_SECONDS = Histogram(
+    "horde_http_request_seconds",
+    "Time to answer an HTTP request.",
+    ["route", "method"],
+    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
+)
+REFUSALS = Counter("horde_refusals", "Refusals by return code.", ["rc"])
+BEST_EFFORT_FAILURES = Counter("horde_best_effort_failures", "Best-effort writes to Redis that failed.", ["operation"])
+POPS = Counter("horde_pops", "Answered pops.", ["outcome"])
+REPLIES = Counter("horde_replies", "Ends of generations.", ["outcome"])
+QUEUE_WAIT_SECONDS = Histogram(
+    "horde_text_queue_wait_seconds",
+    "Time from a request's creation to its assignment.",
+    ["chat"],
+    buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1200),
+)
+STALE_ABORTS = Counter("horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"])
+EXPIRED_REQUESTS = Counter("horde_requests_expired", "Requests deleted at their expiry.", ["chat", "outcome"])
+BEAT_RUNS = Counter("horde_beat_runs", "Runs of beat tasks.", ["task", "outcome"])
+BEAT_LAST_RUN = Gauge(
+    "horde_beat_last_run_timestamp_seconds", "When a beat task last finished.", ["task"], multiprocess_mode="mostrecent"
+)
+
+
+def exposition() -> bytes:
+    """Return all instruments in Prometheus' text format, those of this machine's other processes included."""
+    if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        return generate_latest(PROCESS_REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)
+    return generate_latest(registry)
