@@ -4,7 +4,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
-class FixedCharField(models.CharField):
+class FixedCharField(models.CharField):  # type: ignore[type-arg] # generic in the stubs alone
     """Text of one exact length, stored as `char(n)`; for digests and other values that are never shorter.
 
     A raw statement that compares the column with a parameter casts the parameter (`%(hashes)s::char(64)[]`):
