@@ -40,7 +40,9 @@ class RequestIdMiddleware:
             seconds = time.perf_counter() - started_at
             # The route's pattern and never the path: a path holds ids, and each would become a series of its own.
             route = request.resolver_match.route if request.resolver_match else "none"
-            method = request.method if request.method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} else "other"
+            method = (
+                request.method if request.method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} else "other"
+            )
             HTTP_REQUESTS.labels(route, method, response.status_code).inc()
             HTTP_SECONDS.labels(route, method).observe(seconds)
             logger.debug("%s %s %d %.1f ms", method, route, response.status_code, seconds * 1000)

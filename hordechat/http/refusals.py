@@ -80,7 +80,9 @@ def as_refusal(error: BaseException) -> HordeError:
         case MethodNotAllowed():
             return RefusedMethod(method=str(error.detail).split('"')[1] if '"' in str(error.detail) else "")
         case DisallowedHost():
-            return MalformedRequest("The Host header names a host this server does not answer to (HORDE_ALLOWED_HOSTS).")
+            return MalformedRequest(
+                "The Host header names a host this server does not answer to (HORDE_ALLOWED_HOSTS)."
+            )
         case APIException() | SuspiciousOperation():
             return MalformedRequest("The request cannot be read.")
         case OperationalError() | PoolTimeout() | TooManyRequests():
@@ -113,7 +115,9 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:  # noqa: ARG0
 
 def plain_response(refusal: HordeError) -> HttpResponse:
     """Answer a refusal outside of REST views."""
-    return HttpResponse(to_json(body_of(refusal)), status=status_of(refusal), content_type="application/json; charset=utf-8")
+    return HttpResponse(
+        to_json(body_of(refusal)), status=status_of(refusal), content_type="application/json; charset=utf-8"
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001

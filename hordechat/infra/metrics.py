@@ -26,7 +26,9 @@ QUEUE_WAIT_SECONDS = Histogram(
     ["chat"],
     buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1200),
 )
-STALE_ABORTS = Counter("horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"])
+STALE_ABORTS = Counter(
+    "horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"]
+)
 EXPIRED_REQUESTS = Counter("horde_requests_expired", "Requests deleted at their expiry.", ["chat", "outcome"])
 BEAT_RUNS = Counter("horde_beat_runs", "Runs of beat tasks.", ["task", "outcome"])
 BEAT_LAST_RUN = Gauge(

@@ -42,7 +42,9 @@ def _require_peppers(value: str) -> str:
     for entry in value.split(","):
         identifier, _, secret = entry.partition(":")
         if not identifier.isidentifier() or len(secret) < MINIMUM_SECRET_CHARACTERS:
-            message = f"has to look like id:secret[,id:secret…], each secret at least {MINIMUM_SECRET_CHARACTERS} characters"
+            message = (
+                f"has to look like id:secret[,id:secret…], each secret at least {MINIMUM_SECRET_CHARACTERS} characters"
+            )
             raise ValueError(message)
     return value
 

@@ -1,0 +1,85 @@
+"""What the request routes answer: a submitted request, and its status."""
+
+from decimal import Decimal
+
+from pydantic import Field
+
+from hordechat.contract.refusals import StrictModel
+
+
+class SubmittedAnswer(StrictModel):
+    """What an accepted submit answers."""
+
+    id: str
+    kudos: float = Field(description="The most the request is estimated to cost.")
+    message: str | None = Field(None, description="A warning: no online worker can serve the request now.")
+
+
+class GenerationStatus(StrictModel):
+    """One finished generation."""
+
+    worker_id: str
+    worker_name: str
+    model: str
+    state: str
+    text: str
+    seed: int
+    gen_metadata: list[object]
+    message: dict[str, object] | None
+    finish_reason: str | None
+    native_finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning_tokens: int | None
+    charge_basis: str | None
+    queue_wait_seconds: float
+
+
+class ChatStatus(StrictModel):
+    """The full status of a chat request."""
+
+    finished: int
+    processing: int
+    restarted: int
+    waiting: int
+    done: bool
+    faulted: bool
+    wait_time: int
+    queue_position: int
+    kudos: Decimal
+    is_possible: bool
+    generations: list[GenerationStatus]
+    eligible_workers: int
+    eligible_worker_threads: int
+    context_adjustments: list[dict[str, object]] | None
+    impossible_reason: dict[str, object] | None
+    fault_reason: str | None
+    fault_rc: str | None
+
+
+class Heartbeat(StrictModel):
+    """A node's own health."""
+
+    message: str
+    version: str
+
+
+class UserDetails(StrictModel):
+    """A user, as the user itself may see it."""
+
+    username: str
+    id: int
+    kudos: Decimal
+    concurrency: int
+    account_age: int
+    trusted: bool
+    flagged: bool
+    moderator: bool
+    service: bool
+    education: bool
+    customizer: bool
+    deleted: bool
+    pseudonymous: bool
+    contact: str | None
+    worker_count: int
+    worker_ids: list[str]

@@ -1,0 +1,167 @@
+"""The body of a submit: first its family (chat or text), later, against the stored job, its reply or its fault."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from hordechat.contract.limits import (
+    MAX_NATIVE_FINISH_REASON_CHARACTERS,
+    MAX_REASONING_BYTES,
+    MAX_REPORTED_TOKENS,
+)
+from hordechat.contract.refusals import InvalidPayload, StrictModel, path_of, validate
+from hordechat.contract.text import without_nul
+from hordechat.contract.vocabulary import FAULTED_STATE, FinishReason, GenerationState
+from hordechat.errors import ErrorCode, HordeError
+
+CHAT_KEYS = frozenset({"message", "model_id", "finish_reason", "fault_reason"})
+"""A body that carries one of these is a chat submit to the parser (SUB-18)."""
+
+
+class ChatSubmitInvalid(HordeError):
+    """A reply that is not shaped like one, or not like one to this job."""
+
+    code: ClassVar = ErrorCode.CHAT_SUBMIT_INVALID
+
+
+class SubmitBody(StrictModel):
+    """The JSON body of `POST generate/text/submit`; keys it does not know are ignored."""
+
+    id: str = Field(description="The generation's id, from the pop.")
+    state: Literal["ok", "censored", "csam", "faulted"] = "ok"
+    generation: str | None = Field(None, description="A text job's reply.")
+    message: object = Field(None, json_schema_extra={"type": "object"}, description="A chat job's reply.")
+    finish_reason: object = Field(None, json_schema_extra={"enum": list(FinishReason)})
+    native_finish_reason: object = Field(None, json_schema_extra={"type": "string"})
+    prompt_tokens: object = Field(None, json_schema_extra={"type": "integer"})
+    completion_tokens: object = Field(None, json_schema_extra={"type": "integer"})
+    reasoning_tokens: object = Field(None, json_schema_extra={"type": "integer"})
+    model_id: object = Field(None, json_schema_extra={"type": "string"})
+    fault_reason: object = Field(None, json_schema_extra={"type": "string"})
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the worker gives the job back."""
+        return self.state == FAULTED_STATE
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether the parser takes the body for a chat submit."""
+        return bool(self.model_fields_set & CHAT_KEYS)
+
+
+class _ReplyMessage(StrictModel):
+    role: Literal["assistant"]
+    content: str
+    reasoning_content: str | None = None
+    tool_calls: list[object] | None = None
+
+    @field_validator("reasoning_content")
+    @classmethod
+    def _bound_reasoning(cls, value: str | None) -> str | None:
+        if value is not None and len(value.encode()) > MAX_REASONING_BYTES:
+            raise ValueError(f"has to hold at most {MAX_REASONING_BYTES} bytes")
+        return value
+
+    @field_validator("tool_calls")
+    @classmethod
+    def _refuse_tool_calls(cls, value: list[object] | None) -> None:
+        # No request this server takes forwards tools, and a call to a function a request lacks is no valid reply.
+        if value is not None:
+            raise ValueError("names a function the request does not have")
+
+
+class _ReplyBody(StrictModel):
+    message: _ReplyMessage
+    finish_reason: FinishReason = Field(strict=False)
+    native_finish_reason: str | None = Field(None, max_length=MAX_NATIVE_FINISH_REASON_CHARACTERS)
+    prompt_tokens: int | None = Field(None, ge=0, le=MAX_REPORTED_TOKENS)
+    completion_tokens: int | None = Field(None, ge=0, le=MAX_REPORTED_TOKENS)
+    reasoning_tokens: int | None = Field(None, ge=0, le=MAX_REPORTED_TOKENS)
+    model_id: str
+
+    @field_validator("finish_reason")
+    @classmethod
+    def _refuse_tool_calls_finish(cls, value: FinishReason) -> FinishReason:
+        if value is FinishReason.TOOL_CALLS:
+            raise ValueError("tool_calls needs a non-empty message.tool_calls")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatReply:
+    """A chat job's reply as it is stored; NUL characters are replaced."""
+
+    content: str
+    reasoning_content: str | None
+    finish_reason: FinishReason
+    native_finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning_tokens: int | None
+    model_id: str
+    state: GenerationState
+
+    @property
+    def characters(self) -> int:
+        """What is charged and rewarded: content and reasoning, in code points (PRC-05)."""
+        return len(self.content) + len(self.reasoning_content or "")
+
+    @property
+    def message(self) -> dict[str, object]:
+        """The message as it stands in the database and on the status."""
+        message: dict[str, object] = {"role": "assistant", "content": self.content}
+        if self.reasoning_content is not None:
+            message["reasoning_content"] = self.reasoning_content
+        return message
+
+
+def parse(body: Mapping[str, object]) -> SubmitBody:
+    """Judge what both families share.
+
+    Raises:
+        InvalidPayload: no id, an unknown state, or a text submit without `generation` (SUB-19).
+    """
+    submit = validate(SubmitBody, body)
+    if not submit.is_chat and submit.generation is None:
+        raise InvalidPayload({"generation": "Field required."})
+    return submit
+
+
+def read_chat_reply(submit: SubmitBody) -> ChatReply:
+    """Return the reply to a chat job.
+
+    Raises:
+        ChatSubmitInvalid: the shape is wrong; the message names the fields (SUB-20..22, SUB-43..47).
+    """
+    if submit.generation is not None:
+        raise ChatSubmitInvalid("A chat job's reply carries 'message' and not 'generation'.")
+    sent = submit.model_dump(include=submit.model_fields_set & set(_ReplyBody.model_fields))
+    try:
+        reply = _ReplyBody.model_validate(sent)
+    except ValidationError as error:
+        findings = error.errors(include_url=False, include_context=False, include_input=False)
+        faults = [
+            f"'{path_of(finding['loc'])}': {finding['msg'].removeprefix('Value error, ')}" for finding in findings
+        ]
+        raise ChatSubmitInvalid("The reply is invalid: " + "; ".join(faults) + ".") from None
+    reasoning = reply.message.reasoning_content
+    return ChatReply(
+        content=without_nul(reply.message.content),
+        reasoning_content=None if reasoning is None else without_nul(reasoning),
+        finish_reason=reply.finish_reason,
+        native_finish_reason=None if reply.native_finish_reason is None else without_nul(reply.native_finish_reason),
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        reasoning_tokens=reply.reasoning_tokens,
+        model_id=reply.model_id,
+        state=GenerationState(submit.state),
+    )
+
+
+class SubmitAnswer(StrictModel):
+    """What a submit answers."""
+
+    reward: float = Field(description="Kudos the worker's owner earned; 0 for a job given back.")
