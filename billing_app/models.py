@@ -125,7 +125,8 @@ class Account(models.Model):
 class Transfer(models.Model):
     """Kudos that moved, once and for all: a trigger refuses UPDATE and DELETE.
 
-    A mistake is answered by another transfer. Accounts and causes are plain numbers and ids: house accounts have no rows, and requests vanish after minutes.
+    A mistake is answered by another transfer. Accounts and causes are plain numbers and ids:
+    house accounts have no rows, and requests vanish after minutes.
     """
 
     idempotency_key = models.CharField(max_length=120)
