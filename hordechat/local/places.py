@@ -79,7 +79,9 @@ def for_sockets(folder: Path, longest_name: str) -> Path:
     return Path(tempfile.gettempdir()) / f"{outside(folder).name}-run"
 
 
-def lock(path: Path, *, shared: bool = False, patience_seconds: float = 0, on_wait: Callable[[], None] | None = None) -> int | None:
+def lock(
+    path: Path, *, shared: bool = False, patience_seconds: float = 0, on_wait: Callable[[], None] | None = None
+) -> int | None:
     """Lock a file and return its descriptor, or None when another process still has it after the patience.
 
     The lock lasts until every process that inherited the descriptor is gone, so it outlives a parent that was killed.
@@ -106,7 +108,7 @@ def write_privately(path: Path, text: str) -> None:
     unfinished = path.with_name(f".{path.name}.new")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -1,7 +1,7 @@
 """TCP ports of the local stack, each held by one process of this machine at a time.
 
-Granian binds with SO_REUSEPORT, so two servers on one port would share it silently. A port is therefore bound here first
-without that option, and a lock on its number is kept until this process ends.
+Granian binds with SO_REUSEPORT, so two servers on one port would share it silently. A port is therefore bound here
+first without that option, and a lock on its number is kept until this process ends.
 """
 
 import socket

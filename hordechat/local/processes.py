@@ -50,6 +50,37 @@ class Identity:
     gid: int
 
 
+class BoundedFile:
+    """A log that never takes more than twice its bound: the part before the latest is kept as `.old`."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.written_bytes = 0
+        self.file = path.open("wb") if path is not None else None
+
+    def write(self, line: bytes) -> None:
+        """Append a line; a full disk loses lines and stops nothing."""
+        if self.file is None or self.path is None:
+            return
+        try:
+            if self.written_bytes > LOG_FILE_BYTES:
+                self.file.close()
+                self.path.replace(self.path.with_suffix(".old"))
+                self.file, self.written_bytes = self.path.open("wb"), 0
+            self.written_bytes += self.file.write(line)
+            self.file.flush()
+        except OSError:
+            self.file.close()
+            self.file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
 @dataclass
 class Child:
     """One started program, with everything it started itself."""
@@ -96,7 +127,9 @@ class Child:
                 start_new_session=True,
                 pass_fds=inherited,
                 preexec_fn=_die_with_parent(stop_signal),  # noqa: PLW1509 - it calls one function loaded beforehand
-                **identity_options(identity),
+                user=identity.uid if identity else None,
+                group=identity.gid if identity else None,
+                extra_groups=[] if identity else None,
             )
         except OSError as error:
             raise Refused(f"{command[0]} cannot be run ({error.strerror}).") from error
@@ -150,22 +183,13 @@ class Child:
 
     def _read_lines(self) -> None:
         assert self.process.stdout is not None  # noqa: S101 - it was started with a pipe
-        written = 0
-        file = self.log.open("wb") if self.log is not None else None
-        for raw in self.process.stdout:
-            line = raw.decode("utf-8", "replace").rstrip("\r\n")
-            self.tail.append(line)
-            if file is not None and self.log is not None:
-                if written > LOG_FILE_BYTES:
-                    file.close()
-                    self.log.replace(self.log.with_suffix(".log.old"))
-                    file, written = self.log.open("wb"), 0
-                written += file.write(raw)
-                file.flush()
-            if self.is_shown:
-                self._show(line)
-        if file is not None:
-            file.close()
+        with self.process.stdout as lines, BoundedFile(self.log) as file:
+            for raw in lines:
+                line = raw.decode("utf-8", "replace").rstrip("\r\n")
+                self.tail.append(line)
+                file.write(raw)
+                if self.is_shown:
+                    self._show(line)
 
     def _show(self, line: str) -> None:
         with _printing:
@@ -173,10 +197,3 @@ class Child:
                 print(f"{self.name:<{NAME_WIDTH}} | {line}", flush=True)
             except (OSError, ValueError):  # the terminal is gone; the files still get every line
                 self.is_shown = False
-
-
-def identity_options(identity: Identity | None) -> dict[str, object]:
-    """Return what subprocess needs to run a program as another user."""
-    if identity is None:
-        return {}
-    return {"user": identity.uid, "group": identity.gid, "extra_groups": []}
