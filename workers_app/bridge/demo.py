@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
+from hordechat.contract.vocabulary import Capability, FinishReason
 from workers_app.bridge import estimate
 from workers_app.bridge.values import (
     FaultReason,
-    Feature,
-    FinishReason,
     GenerationFailed,
     Payload,
     Reply,
@@ -20,7 +19,7 @@ class DemoBackend:
     """Says back what it was told, within the length and stop sequences asked for."""
 
     # The same conversation gives the same reply, so a seed is honoured without being read.
-    features = frozenset({Feature.PROMPT_OVERFLOW_REFUSED, Feature.SEED})
+    features = frozenset({Capability.PROMPT_OVERFLOW_REFUSED, Capability.SEED})
 
     async def find_problem(self) -> str | None:
         """Return None: nothing can be missing."""

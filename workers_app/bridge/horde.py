@@ -7,8 +7,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from hordechat.contract.vocabulary import Capability
 from workers_app.bridge import AGENT, wire
-from workers_app.bridge.values import FaultReason, Feature, Generation, Payload, Reply
+from workers_app.bridge.values import FaultReason, Generation, Payload, Reply
 
 POP_SECONDS = 30.0
 SUBMIT_SECONDS = 30.0
@@ -50,7 +51,7 @@ class Declaration:
     max_context_length: int
     max_length: int
     threads: int
-    features: frozenset[Feature]
+    features: frozenset[Capability]
 
     def dump(self) -> dict[str, JsonValue]:
         """Return the body of a pop: chat only, one generation at a time, no images."""
@@ -64,20 +65,19 @@ class Declaration:
             "amount": 1,
             "chat_jobs": True,
             "prompt_jobs": False,
-            "chat_features": sorted(self.features),
+            "chat_features": list[JsonValue](sorted(self.features)),
             "chat_limits": limits,
             "model_id": self.model,
             "image_transports": [],
         }
 
 
-class Notice(BaseModel):
+@dataclass(frozen=True)
+class Notice:
     """A note of the horde's moderators to the worker's owner."""
 
-    model_config = ConfigDict(frozen=True)
-
-    id: str = ""
-    message: str = ""
+    id: str
+    message: str
 
 
 class PopAnswer(BaseModel):
@@ -89,8 +89,8 @@ class PopAnswer(BaseModel):
     payload: JsonValue = None
     ttl: float | None = None
     chat: bool = False
-    skipped: dict[str, int] = {}
-    messages: list[Notice] = []
+    skipped: dict[str, JsonValue] = {}
+    messages: list[JsonValue] = []
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Popped:
 
     generation: Generation | None = None
     unusable_id: str | None = None
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, JsonValue] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
 
 
@@ -114,7 +114,7 @@ class Horde:
     def __init__(self, *, url: str, api_key: str, declaration: Declaration) -> None:
         self._base = f"{url}/api/v2/generate/text"
         self._declaration = declaration
-        self._client = wire.make_client(headers={"apikey": api_key, "Client-Agent": AGENT})
+        self._client = wire.make_client(headers={"apikey": api_key, "Client-Agent": AGENT}, idle_connections=2)
 
     async def __aenter__(self) -> Self:
         return self
@@ -135,7 +135,11 @@ class Horde:
             answer = PopAnswer.model_validate(value)
         except ValidationError:
             raise HordeUnavailable("the answer to the pop cannot be read") from None
-        notices = tuple(answer.messages)
+        notices = tuple(
+            Notice(str(entry.get("id")), str(entry.get("message")))
+            for entry in answer.messages
+            if isinstance(entry, dict)
+        )
         if answer.id is None:
             return Popped(skipped=answer.skipped, notices=notices)
         lease_seconds = min(answer.ttl or FALLBACK_LEASE_SECONDS, MAX_LEASE_SECONDS)

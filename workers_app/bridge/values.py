@@ -1,4 +1,4 @@
-"""The values the parts of the bridge hand to each other; what came over a wire is parsed into these and goes no further."""
+"""The values the parts of the bridge hand to each other; what comes over a wire is parsed into these at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,22 +7,10 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from hordechat.contract.vocabulary import Capability, FinishReason
 
-class Feature(StrEnum):
-    """What a worker may declare and this bridge can serve; `vision` is left out, because the bridge takes no images."""
-
-    SEED = "seed"
-    REASONING_EFFORT = "reasoning_effort"
-    PRESENCE_PENALTY = "presence_penalty"
-    FREQUENCY_PENALTY = "frequency_penalty"
-    TOOLS = "tools"
-    JSON_OBJECT = "json_object"
-    JSON_SCHEMA = "json_schema"
-    TOOLS_WITH_RESPONSE_FORMAT = "tools_with_response_format"
-    TOOL_CHOICE_ENFORCED = "tool_choice_enforced"
-    SINGLE_TOOL_CALL_ENFORCED = "single_tool_call_enforced"
-    STRUCTURED_OUTPUT_ENFORCED = "structured_output_enforced"
-    PROMPT_OVERFLOW_REFUSED = "prompt_overflow_refused"
+SERVABLE = tuple(capability for capability in Capability if capability is not Capability.VISION)
+"""What this bridge may declare; it takes no images."""
 
 
 class FaultReason(StrEnum):
@@ -33,15 +21,6 @@ class FaultReason(StrEnum):
     TOOL_VIOLATION = "tool_violation"
     REPLY_REFUSED = "reply_refused"
     GENERATION_ERROR = "generation_error"
-
-
-class FinishReason(StrEnum):
-    """Why the model stopped."""
-
-    STOP = "stop"
-    LENGTH = "length"
-    CONTENT_FILTER = "content_filter"
-    TOOL_CALLS = "tool_calls"
 
 
 class Message(BaseModel):
@@ -158,7 +137,7 @@ class Backend(Protocol):
     """What makes the replies."""
 
     @property
-    def features(self) -> frozenset[Feature]:
+    def features(self) -> frozenset[Capability]:
         """What the worker declares for this backend."""
 
     async def find_problem(self) -> str | None:

@@ -31,16 +31,13 @@ class Answer:
         return value
 
 
-def make_client(*, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    """Return a client that follows no redirect and keeps no idle connection.
-
-    A kept connection may be closed by the other side just when it is used again; a generation would fail for that.
-    """
+def make_client(*, headers: Mapping[str, str], idle_connections: int) -> httpx2.AsyncClient:
+    """Return a client that follows no redirect: keys and conversations go to the address they were meant for."""
     return httpx2.AsyncClient(
         # `exchange` bounds the whole; "identity" keeps the size bound exact, since nothing is unpacked.
         headers={**headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        limits=httpx2.Limits(max_keepalive_connections=0),
+        limits=httpx2.Limits(max_keepalive_connections=idle_connections),
         follow_redirects=False,
     )
 
