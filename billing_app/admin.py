@@ -1,8 +1,8 @@
-"""People, keys and kudos for moderators: everything can be looked up, nothing changed, no key or password hash shown."""
+"""People, keys and kudos for moderators: all can be looked up, nothing changed, no hash of a key or password shown."""
 
 import re
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -22,7 +22,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg] # generic in the st
     @cached_property
     def count(self) -> int:
         """The rows that can be paged through."""
-        return self.object_list[:MOST_ROWS_COUNTED].count()  # type: ignore[union-attr, call-arg] # always a queryset
+        return cast("QuerySet[Model]", self.object_list)[:MOST_ROWS_COUNTED].count()
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # generic in the stubs alone
@@ -83,7 +83,8 @@ class UserAdmin(ReadOnlyAdmin):
     """Who is there."""
 
     list_display = (
-        "id", "unique_alias", "login", "is_staff", "is_moderator", "is_trusted", "is_flagged", "concurrency", "created_at",
+        "id", "unique_alias", "login", "is_staff", "is_moderator", "is_trusted", "is_flagged", "concurrency",
+        "created_at",
     )  # fmt: skip
     fields = (
         "id", "alias", "login", "is_active", "is_staff", "is_moderator", "is_trusted", "is_flagged", "is_service",

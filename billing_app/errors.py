@@ -1,6 +1,9 @@
-"""Faults of the ledger's callers and of operators' input. No client causes one, so none carries a return code."""
+"""Refusals of keys and users; and faults of the ledger's callers and of operators' input, which no client causes."""
 
 from collections.abc import Sequence
+from typing import ClassVar
+
+from hordechat.errors import ErrorCode, HordeError
 
 
 class UnknownAccounts(LookupError):
@@ -27,3 +30,21 @@ class LoginTaken(UserRefused):
 
     def __init__(self, login: str) -> None:
         super().__init__(f"The login {login!r} is taken: choose another one, or keep the user who has it.")
+
+
+class InvalidApiKey(HordeError):
+    """Nobody has this API key, or it was revoked."""
+
+    code: ClassVar = ErrorCode.INVALID_API_KEY
+
+    def __init__(self) -> None:
+        super().__init__("No user has this API key. Ask the operator of this site for one, or use 0000000000.")
+
+
+class UserNotFound(HordeError):
+    """Nobody has the key a look-up names."""
+
+    code: ClassVar = ErrorCode.USER_NOT_FOUND
+
+    def __init__(self) -> None:
+        super().__init__("No user has this API key.")

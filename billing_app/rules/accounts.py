@@ -18,6 +18,18 @@ assert DEFAULT_CONCURRENCY <= MAX_CONCURRENCY
 assert ANONYMOUS_CONCURRENCY <= MAX_CONCURRENCY
 
 
+HUNDREDTH = Decimal("0.01")
+"""The smallest amount there is."""
+
+AMOUNT_LIMIT = Decimal(10) ** 15
+"""Amounts stay below: a digit less than a balance holds, so that no single one can overflow it."""
+
+
+def is_amount(kudos: Decimal) -> bool:
+    """Return whether the ledger holds this amount as it is: not negative, whole hundredths, below the limit."""
+    return kudos.is_finite() and 0 <= kudos < AMOUNT_LIMIT and kudos == kudos.quantize(HUNDREDTH)
+
+
 class AccountKind(StrEnum):
     """The two accounts every holder of an API key has."""
 

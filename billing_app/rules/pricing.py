@@ -3,6 +3,8 @@
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from billing_app.rules.accounts import HUNDREDTH
+
 HORDE_TAX = Decimal(1)
 """What every request pays when it is activated."""
 
@@ -21,8 +23,6 @@ CONTEXT_UNIT_TOKENS = 1024
 UNKNOWN_MODEL_KUDOS_PER_TOKEN = 0.027
 """What a token of a model outside the reference is worth: what a quote gives one of a 2.7 billion parameter model."""
 
-HUNDREDTH = Decimal("0.01")
-
 
 def token_estimate(characters: int | None, *, max_length: int) -> int:
     """Return how many tokens a text is charged as; no text at all is none.
@@ -38,7 +38,7 @@ def context_multiplier(tokens: int) -> float:
     """Return how much dearer a token becomes behind a context of this many tokens."""
     if tokens <= 0:
         return 1.2  # the limit of the formula, whose logarithm has no value here
-    multiplier = 1.2 + 2.2 ** math.log2(tokens / CONTEXT_UNIT_TOKENS)
+    multiplier = 1.2 + math.pow(2.2, math.log2(tokens / CONTEXT_UNIT_TOKENS))
     return min(max(multiplier, SMALLEST_CONTEXT_MULTIPLIER), LARGEST_CONTEXT_MULTIPLIER)
 
 

@@ -19,6 +19,7 @@ from billing_app.rules.accounts import (
     AccountKind,
     HouseAccount,
     TransferKind,
+    is_amount,
     minimum_kudos,
 )
 from billing_app.selectors import keys
@@ -30,8 +31,6 @@ KEY_BYTES = 16
 MAX_ALIAS_CHARACTERS = 30
 MAX_KEY_NAME_CHARACTERS = 100
 MAX_LOGIN_CHARACTERS = 150
-MAX_START_KUDOS = Decimal(10) ** 15
-"""A digit below what a balance can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _require_name(value: str, *, what: str, most: int) -> None:
 
 
 def _require_start_kudos(kudos: Decimal) -> None:
-    if not kudos.is_finite() or not 0 <= kudos < MAX_START_KUDOS or kudos != kudos.quantize(ledger.SMALLEST_KUDOS):
+    if not is_amount(kudos):
         raise UserRefused(f"The kudos have to be 0 or more, with at most two decimals, not {kudos}.")
 
 

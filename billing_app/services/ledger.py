@@ -9,13 +9,11 @@ from uuid import UUID
 from django.db import connection
 
 from billing_app.errors import UnknownAccounts
-from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.rules.accounts import HouseAccount, TransferKind, is_amount
 from hordechat.infra import sql
 
 MAX_KEY_CHARACTERS = 100
 """The column holds 120: the key of a forgiven amount is `forgiven:` and the key of the debit it answers."""
-
-SMALLEST_KUDOS = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class NewTransfer:
 
     def __post_init__(self) -> None:
         """Refuse what the columns would round, cut or confuse with the ledger's own entries."""
-        if self.amount < SMALLEST_KUDOS or self.amount != self.amount.quantize(SMALLEST_KUDOS):
+        if not is_amount(self.amount) or self.amount == 0:
             raise ValueError(f"A transfer moves a positive amount of whole hundredths, not {self.amount}.")
         if not 0 < len(self.idempotency_key) <= MAX_KEY_CHARACTERS:
             raise ValueError(f"A transfer's key has 1 to {MAX_KEY_CHARACTERS} characters.")

@@ -53,7 +53,8 @@ class Command(BaseCommand):
             )
         if not found.is_sound:
             differences = "; ".join(
-                f"account {drift.account_id} holds {drift.posted_kudos:.2f}, its transfers {drift.transferred_kudos:.2f}"
+                f"account {drift.account_id} holds {drift.posted_kudos:.2f}, "
+                f"by its transfers {drift.transferred_kudos:.2f}"
                 for drift in found.drifted
             )
             raise CommandError(f"The ledger has drifted: {differences or f'the sum is {found.total:.2f}'}.")

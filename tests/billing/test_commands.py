@@ -1,0 +1,133 @@
+"""Operators make users and keys and check the books with `manage.py`."""
+
+import io
+import json
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from billing_app.models import Account, User
+from billing_app.selectors import users
+from tests.billing.books import NOW, balance_id, open_balance
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "correct horse battery staple"
+
+
+def run(*arguments: str) -> str:
+    output = io.StringIO()
+    call_command(*arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_create_user_prints_one_line_of_json() -> None:
+    output = run("create_user", "alice", "--kudos", "100.5", "--trusted", "--json")
+
+    made = json.loads(output)
+    assert output.count("\n") == 1
+    assert list(made) == ["id", "alias", "api_key"]
+    profile = users.find_by_key(made["api_key"], now=NOW)
+    assert profile is not None
+    assert (profile.id, profile.unique_alias) == (made["id"], made["alias"])
+    assert (profile.kudos, profile.is_trusted) == (Decimal("100.50"), True)
+
+
+def test_create_user_tells_a_person_that_the_key_is_shown_once() -> None:
+    lines = run("create_user", "alice").splitlines()
+
+    profile = users.find_by_key(lines[1], now=NOW)
+    assert profile is not None
+    assert lines[0] == f"Made the user {profile.unique_alias}. Their API key, shown this once:"
+
+
+def test_create_user_makes_staff_with_a_password_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOD_PASSWORD", PASSWORD)
+
+    run("create_user", "mod", "--staff", "--login", "mod", "--password-env", "MOD_PASSWORD")
+
+    user = User.objects.get(login="mod")
+    assert user.check_password(PASSWORD)
+    assert (user.is_staff, user.is_superuser) == (True, False)
+    with pytest.raises(CommandError, match="The login 'mod' is taken"):
+        run("create_user", "mod", "--staff", "--login", "mod", "--password-env", "MOD_PASSWORD")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["a" * 31], "The alias has to be 1 to 30"),
+        (["a", "--kudos", "many"], "'many' is not a number"),
+        (["a", "--kudos", "-3"], "The kudos have to be 0 or more"),
+        (["a", "--staff"], "login of a staff user"),
+        (["a", "--staff", "--login", "m"], "A staff user needs a password."),
+        (["a", "--staff", "--login", "m", "--password-env", "UNSET"], "variable UNSET holds no password"),
+        (["a", "--staff", "--login", "m", "--password-env", "WEAK"], "The password cannot be used: .*12 characters"),
+        (["a", "--login", "m"], "Only staff users have a login"),
+    ],
+)
+def test_create_user_refuses_with_a_sentence(
+    arguments: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEAK", "short")
+    monkeypatch.delenv("UNSET", raising=False)
+    before = User.objects.count()
+
+    with pytest.raises(CommandError, match=complaint):
+        run("create_user", *arguments)
+
+    assert User.objects.count() == before
+
+
+def test_create_key_prints_one_line_of_json() -> None:
+    owner = json.loads(run("create_user", "alice", "--json"))
+
+    made = json.loads(run("create_key", str(owner["id"]), "--name", "laptop", "--json"))
+
+    assert (made["id"], made["alias"]) == (owner["id"], owner["alias"])
+    assert made["api_key"] != owner["api_key"]
+    assert users.find_by_key(made["api_key"], now=NOW) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["99999"], "There is no user with the id 99999."),
+        (["0"], "reached by the public key alone"),
+        (["alice"], "invalid int value"),
+        (["9" * 30], "There is no user with the id 9+."),
+    ],
+)
+def test_create_key_refuses_with_a_sentence(arguments: list[str], complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint):
+        run("create_key", *arguments)
+
+
+def test_reconcile_reports_sound_books() -> None:
+    open_balance("100")
+
+    assert json.loads(run("ledger", "reconcile", "--json")) == {
+        "sum": "0.00", "accounts": 4, "transfers": 1, "drifted": [],
+    }  # fmt: skip
+    assert run("ledger", "reconcile") == "4 accounts, 1 transfers, sum over all 0.00.\n"
+
+
+def test_reconcile_fails_and_names_the_accounts_that_drifted() -> None:
+    account = open_balance("100")
+    anonymous = balance_id(0)
+    Account.objects.filter(id=account).update(posted_kudos=101)
+    Account.objects.filter(id=anonymous).update(posted_kudos=-1)
+    output = io.StringIO()
+
+    with pytest.raises(CommandError) as failure:
+        call_command("ledger", "reconcile", "--json", stdout=output)
+
+    assert json.loads(output.getvalue())["drifted"] == [
+        {"account": anonymous, "posted": "-1.00", "transferred": "0.00"},
+        {"account": account, "posted": "101.00", "transferred": "100.00"},
+    ]
+    assert str(failure.value) == (
+        f"The ledger has drifted: account {anonymous} holds -1.00, by its transfers 0.00; "
+        f"account {account} holds 101.00, by its transfers 100.00."
+    )
