@@ -30,7 +30,8 @@ _printing = threading.Lock()
 _prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
 
 
-def _die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
+def die_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
+    """Return what a child has to do before it becomes its program, so that the kernel ends it with this process."""
     parent = os.getpid()
 
     def in_the_child() -> None:
@@ -91,6 +92,9 @@ class Child:
     log: Path | None = None
     is_shown: bool = False
     """Whether its lines go to the terminal as well."""
+    awaited: str = ""
+    """What a line says once the program is ready; for programs that cannot be asked."""
+    was_seen: threading.Event = field(default_factory=threading.Event)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     _reader: threading.Thread | None = None
 
@@ -106,6 +110,7 @@ class Child:
         identity: Identity | None = None,
         log: Path | None = None,
         inherited: Sequence[int] = (),
+        awaited: str = "",
     ) -> Self:
         """Start a program that ends with this process.
 
@@ -126,14 +131,14 @@ class Child:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 pass_fds=inherited,
-                preexec_fn=_die_with_parent(stop_signal),  # noqa: PLW1509 - it calls one function loaded beforehand
+                preexec_fn=die_with_parent(stop_signal),  # noqa: PLW1509 - it calls one function loaded beforehand
                 user=identity.uid if identity else None,
                 group=identity.gid if identity else None,
                 extra_groups=[] if identity else None,
             )
         except OSError as error:
             raise Refused(f"{command[0]} cannot be run ({error.strerror}).") from error
-        child = cls(name=name, process=process, stop_signal=stop_signal, log=log)
+        child = cls(name=name, process=process, stop_signal=stop_signal, log=log, awaited=awaited)
         child._reader = threading.Thread(target=child._read_lines, name=f"lines of {name}", daemon=True)
         child._reader.start()
         return child
@@ -188,6 +193,8 @@ class Child:
                 line = raw.decode("utf-8", "replace").rstrip("\r\n")
                 self.tail.append(line)
                 file.write(raw)
+                if self.awaited and self.awaited in line:
+                    self.was_seen.set()
                 if self.is_shown:
                     self._show(line)
 
