@@ -1,5 +1,25 @@
 """Every route of the API process."""
 
-from django.urls import URLPattern, URLResolver
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularJSONAPIView
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from requests_app.views import site
+
+public = [path("api/v2/", include("requests_app.urls"))]
+
+urlpatterns = [
+    *public,
+    path("v2/", include("requests_app.urls")),
+    path("api/schema/", SpectacularJSONAPIView.as_view(patterns=public)),
+    path("healthz/live", site.live),
+    path("healthz/ready", site.ready),
+    path("metrics", site.show_metrics),
+    path("admin/", admin.site.urls),
+    path("", RedirectView.as_view(url="/api/schema/")),
+]
+
+handler400 = "hordechat.http.refusals.bad_request"
+handler404 = "hordechat.http.refusals.not_found"
+handler500 = "hordechat.http.refusals.server_error"

@@ -60,6 +60,8 @@ class Request(models.Model):
     consumed_kudos = kudos_field()
     order_key = models.BigIntegerField(null=True)
     """Place in the queue, larger first; fixed at activation."""
+    feature_mask = models.BigIntegerField(db_default=0)
+    """The needs as bits, for its queue rows; derived once, with the needs."""
     ipaddr = models.GenericIPAddressField(null=True, unpack_ipv4=True)
     client_agent = models.CharField(max_length=MAX_CLIENT_AGENT_CHARACTERS, db_default=DEFAULT_CLIENT_AGENT)
     created = models.DateTimeField()

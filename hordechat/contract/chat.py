@@ -4,12 +4,12 @@ Of several faults the first of this order is named (RFS-34): unknown keys, wrong
 horde keys, the count of messages, the messages in order, the total of their text, conflicts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, field_validator
+from pydantic import ConfigDict, Field, SkipValidation, field_validator
 
 from hordechat.contract.limits import (
     DEFAULT_CHAT_OUTPUT_TOKENS,

@@ -70,6 +70,7 @@ class UserDetails(StrictModel):
     username: str
     id: int
     kudos: Decimal
+    evaluating_kudos: Decimal
     concurrency: int
     account_age: int
     trusted: bool

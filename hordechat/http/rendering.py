@@ -8,7 +8,6 @@ import orjson
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 
 def to_json(value: object) -> bytes:
@@ -37,7 +36,7 @@ class JsonRenderer(BaseRenderer):
 class AlwaysJson(BaseContentNegotiation):
     """Answers JSON to everyone: old clients send Accept headers nobody ever looked at."""
 
-    def select_parser(self, request: Request, parsers: Sequence[object]) -> None:  # noqa: ARG002
+    def select_parser(self, request: Request, parsers: Sequence[object]) -> None:
         """Return no parser: views read the body through `hordechat.http.body`."""
 
     def select_renderer(self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None) -> Any:  # noqa: ARG002

@@ -5,8 +5,8 @@ With `PROMETHEUS_MULTIPROC_DIR` set, the processes of a machine add up in that f
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client import REGISTRY as PROCESS_REGISTRY
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 HTTP_REQUESTS = Counter("horde_http_requests", "Answered HTTP requests.", ["route", "method", "status"])
@@ -33,6 +33,9 @@ EXPIRED_REQUESTS = Counter("horde_requests_expired", "Requests deleted at their 
 BEAT_RUNS = Counter("horde_beat_runs", "Runs of beat tasks.", ["task", "outcome"])
 BEAT_LAST_RUN = Gauge(
     "horde_beat_last_run_timestamp_seconds", "When a beat task last finished.", ["task"], multiprocess_mode="mostrecent"
+)
+BEAT_BACKLOG = Gauge(
+    "horde_beat_backlog", "Overdue rows a beat task has to work off.", ["task"], multiprocess_mode="mostrecent"
 )
 
 

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ("faulted", models.BooleanField(db_default=False)),
                 ("consumed_kudos", models.DecimalField(db_default=0, decimal_places=2, max_digits=18)),
                 ("order_key", models.BigIntegerField(null=True)),
+                ("feature_mask", models.BigIntegerField(db_default=0)),
                 ("ipaddr", models.GenericIPAddressField(null=True, unpack_ipv4=True)),
                 ("client_agent", models.CharField(db_default="unknown:0:unknown", max_length=255)),
                 ("created", models.DateTimeField()),

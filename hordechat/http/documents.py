@@ -1,0 +1,49 @@
+"""What the OpenAPI document says about a route, from the contract's pydantic models."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from pydantic import BaseModel
+
+from hordechat.errors import ErrorCode
+from hordechat.http.error_status import STATUS_BY_CODE
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+class Refusal(BaseModel):
+    """Every refusal, whatever its status."""
+
+    message: str
+    rc: ErrorCode
+    errors: dict[str, str] | None = None
+
+
+API_KEY = OpenApiParameter("apikey", str, OpenApiParameter.HEADER, required=True, description="Your API key.")
+CLIENT_AGENT = OpenApiParameter(
+    "Client-Agent", str, OpenApiParameter.HEADER, description="Your program, as `name:version:contact`."
+)
+
+
+def documented(
+    *,
+    answers: type[BaseModel],
+    body: type[BaseModel] | None = None,
+    status: int = 200,
+    needs_key: bool = False,
+    refusals: tuple[ErrorCode, ...] = (),
+    tag: str,
+) -> Callable[[View], View]:
+    """Describe a route: its body, its answer, and the return codes it may refuse with."""
+    codes: dict[int, list[ErrorCode]] = {}
+    for code in refusals:
+        codes.setdefault(int(STATUS_BY_CODE[code]), []).append(code)
+    responses: dict[int, object] = {status: answers}
+    for refused, names in codes.items():
+        responses[refused] = OpenApiResponse(Refusal, description=", ".join(sorted(names)))
+    parameters = [API_KEY, CLIENT_AGENT] if needs_key else []
+    decorate: Callable[[View], View] = extend_schema(
+        request={"application/json": body} if body else None, responses=responses, parameters=parameters, tags=[tag]
+    )
+    return decorate

@@ -1,0 +1,89 @@
+"""Refusals around requests, their queue and their replies."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+from uuid import UUID
+
+from hordechat.errors import ErrorCode, HordeError
+
+
+class UnknownChatModel(HordeError):
+    """Nobody knows the model: no online worker declared it."""
+
+    code: ClassVar = ErrorCode.UNKNOWN_CHAT_MODEL
+
+    def __init__(self, *, path: str, model: str) -> None:
+        super().__init__(f"'{path}' names an unknown model: '{model}'.")
+
+
+class NoEligibleWorker(HordeError):
+    """The models are known and no online chat worker serves one of them now."""
+
+    code: ClassVar = ErrorCode.NO_ELIGIBLE_WORKER
+
+    def __init__(self, *, models: Sequence[str]) -> None:
+        if len(models) == 1:
+            super().__init__(f"No worker is currently serving the model '{models[0]}'.")
+        else:
+            quoted = ", ".join(f"'{model}'" for model in models)
+            super().__init__(f"No worker is currently serving any of the models {quoted}.")
+
+
+class PromptExceedsContext(HordeError):
+    """The conversation and the reply asked for do not fit the context."""
+
+    code: ClassVar = ErrorCode.PROMPT_EXCEEDS_CONTEXT
+
+    def __init__(self, *, prompt_tokens: int, max_length: int, context: int) -> None:
+        super().__init__(
+            f"The prompt is estimated at {prompt_tokens} tokens, which with max_length {max_length} "
+            f"does not fit a context of {context} tokens."
+        )
+
+
+class RequestNotFound(HordeError):
+    """No request of this family has the id."""
+
+    code: ClassVar = ErrorCode.REQUEST_NOT_FOUND
+
+    def __init__(self, *, request_id: str) -> None:
+        super().__init__(f"There is no request with the id {request_id[:64]}; requests are kept for 20 minutes.")
+
+
+class InvalidJobId(HordeError):
+    """No generation has the id."""
+
+    code: ClassVar = ErrorCode.INVALID_JOB_ID
+
+    def __init__(self, *, generation_id: str) -> None:
+        super().__init__(f"There is no job with the id {generation_id[:64]}; it may have expired with its request.")
+
+
+class DuplicateGeneration(HordeError):
+    """The generation has a reply already; the worker was paid for it."""
+
+    code: ClassVar = ErrorCode.DUPLICATE_GENERATION
+
+    def __init__(self, *, generation_id: UUID) -> None:
+        super().__init__(f"Processing Generation with ID {generation_id} already has a reply.")
+
+
+class AbortedGeneration(HordeError):
+    """The generation was given up: its lease lapsed, or its worker gave it back."""
+
+    code: ClassVar = ErrorCode.ABORTED_GENERATION
+
+    def __init__(self, *, generation_id: UUID, lease_seconds: int) -> None:
+        super().__init__(
+            f"Processing Generation with ID {generation_id} took too long to process and has been aborted! "
+            f"Generations must complete within {lease_seconds} seconds."
+        )
+
+
+class ChatModelMismatch(HordeError):
+    """The reply comes from another model than the job was assigned to."""
+
+    code: ClassVar = ErrorCode.CHAT_MODEL_MISMATCH
+
+    def __init__(self, *, sent: object, assigned: str) -> None:
+        super().__init__(f"'model_id' is '{str(sent)[:64]}' and the job was assigned to '{assigned}'.")

@@ -1,0 +1,58 @@
+"""Whether this node can work: its database, its Redis, and how the beat tasks keep up."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import Error
+from psycopg_pool import PoolTimeout
+
+from hordechat.infra import beat_marks, metrics, redis
+from requests_app.selectors import lapsed
+from requests_app.selectors.lapsed import Backlog
+
+logger = logging.getLogger(__name__)
+BEAT_TASKS = ("abort_lapsed_leases", "expire_requests")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    """What `/healthz/ready` reports. Only the database decides; without Redis or beat the node still serves."""
+
+    backlog: Backlog | None
+    """None when the database cannot be reached."""
+    is_redis_reachable: bool
+    seconds_since_last_runs: dict[str, float | None]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be served."""
+        return self.backlog is not None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the report."""
+        counts = {} if self.backlog is None else self.backlog.by_task()
+        return {
+            "status": "ok" if self.is_ready else "unavailable",
+            "database": "ok" if self.is_ready else "unreachable",
+            "redis": "ok" if self.is_redis_reachable else "unreachable",
+            "beat": {
+                task: {"seconds_since_last_run": self.seconds_since_last_runs[task], "backlog": counts.get(task)}
+                for task in BEAT_TASKS
+            },
+        }
+
+
+def get(*, now: datetime) -> Readiness:
+    """Look at everything this node depends on; each look is bounded in time."""
+    is_redis_reachable = bool(redis.best_effort("readiness", lambda: redis.marks().ping()))
+    runs = beat_marks.seconds_since_last_runs(BEAT_TASKS, now=now.timestamp())
+    try:
+        backlog = lapsed.get_backlog(now=now)
+    except (Error, PoolTimeout):
+        logger.exception("the database cannot be used")
+        backlog = None
+    else:
+        for task, count in backlog.by_task().items():
+            metrics.BEAT_BACKLOG.labels(task).set(count)
+    return Readiness(backlog=backlog, is_redis_reachable=is_redis_reachable, seconds_since_last_runs=runs)

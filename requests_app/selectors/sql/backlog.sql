@@ -1,0 +1,22 @@
+-- backlog: overdue work of each beat task, each count bounded. One row.
+-- Raw for the bounded counts. Served by processing_gens_pending and waiting_prompts_expiry.
+SELECT (
+           SELECT count(*)
+             FROM (
+                      SELECT 1
+                        FROM processing_gens
+                       WHERE generation IS NULL
+                         AND NOT faulted
+                         AND deadline <= %(now)s
+                       LIMIT %(bound)s
+                  ) AS lapsed
+       ) AS lapsed_leases,
+       (
+           SELECT count(*)
+             FROM (
+                      SELECT 1
+                        FROM waiting_prompts
+                       WHERE expiry <= %(now)s
+                       LIMIT %(bound)s
+                  ) AS expired
+       ) AS expired_requests

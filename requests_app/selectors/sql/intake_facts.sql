@@ -1,0 +1,33 @@
+-- intake_facts: who submits, what they have, and who serves the models: one row always.
+-- user_id is null for an unknown key. Raw because all of it has to come in one round trip.
+-- Served by the unique key of api_keys, the unique key of accounts and the partial index workers_chat_model_online.
+SELECT payer.user_id,
+       payer.account_id,
+       payer.posted_kudos,
+       fleet.known_models,
+       fleet.serving_workers,
+       fleet.able_workers
+  FROM (
+           SELECT coalesce(array_agg(DISTINCT chat_model_id), '{}') AS known_models,
+                  count(*) FILTER (WHERE NOT maintenance) AS serving_workers,
+                  count(*) FILTER (
+                      WHERE NOT maintenance
+                        AND chat_features @> %(needs)s::text[]
+                        AND chat_max_length >= %(max_length)s
+                        AND chat_max_context_length >= %(max_context_length)s
+                  ) AS able_workers
+             FROM workers
+            WHERE accepts_chat_jobs
+              AND chat_model_id = ANY(%(models)s::varchar[])
+              AND last_check_in >= %(online_since)s
+       ) AS fleet
+  LEFT JOIN LATERAL (
+           SELECT api_keys.user_id, accounts.id AS account_id, accounts.posted_kudos
+             FROM api_keys
+             JOIN users ON users.id = api_keys.user_id AND users.is_active AND NOT users.is_deleted
+             JOIN accounts ON accounts.user_id = api_keys.user_id AND accounts.kind = 'balance'
+            WHERE api_keys.key_hash = ANY(%(key_hashes)s::char(64)[])
+              AND api_keys.revoked_at IS NULL
+            ORDER BY api_keys.id
+            LIMIT 1
+       ) AS payer ON true

@@ -1,0 +1,33 @@
+-- submit_facts: a generation with its request and worker, and the user behind the key that submits it.
+-- Returns no row for an unknown generation; submitter columns are null for an unknown key.
+-- Raw because all of it comes in one round trip. Served by primary keys and the unique key of api_keys.
+SELECT generation.id,
+       generation.request_id,
+       generation.worker_id,
+       generation.generation IS NOT NULL AS is_stored,
+       generation.faulted AS is_faulted,
+       generation.job_ttl AS lease_seconds,
+       generation.assigned_model,
+       request.is_chat,
+       request.max_length,
+       char_length(request.prompt) AS prompt_characters,
+       requester.id AS requester_account,
+       worker.name AS worker_name,
+       worker.user_id AS owner_id,
+       owner_account.id AS owner_account,
+       submitter.user_id AS submitter_id
+  FROM processing_gens AS generation
+  JOIN waiting_prompts AS request ON request.id = generation.request_id
+  JOIN workers AS worker ON worker.id = generation.worker_id
+  JOIN accounts AS requester ON requester.user_id = request.user_id AND requester.kind = 'balance'
+  JOIN accounts AS owner_account ON owner_account.user_id = worker.user_id AND owner_account.kind = 'balance'
+  LEFT JOIN LATERAL (
+           SELECT api_keys.user_id
+             FROM api_keys
+             JOIN users ON users.id = api_keys.user_id AND users.is_active
+            WHERE api_keys.key_hash = ANY(%(key_hashes)s::char(64)[])
+              AND api_keys.revoked_at IS NULL
+            ORDER BY api_keys.id
+            LIMIT 1
+       ) AS submitter ON true
+ WHERE generation.id = %(generation_id)s

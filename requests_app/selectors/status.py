@@ -1,0 +1,117 @@
+"""The status of a request, in two statements: the flags first, the generations after (decision S1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import orjson
+
+from hordechat.contract.limits import EXACT_QUEUE_POSITIONS, ONLINE_SECONDS
+from hordechat.contract.status import ChatStatus, GenerationStatus
+from hordechat.infra import sql
+from requests_app.rules.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatFlags(Progress):
+    """The row of `chat_status.sql`: what a status says besides its generations."""
+
+    created: datetime
+    consumed_kudos: Decimal
+    context_adjustments: str | None
+    fault_reason: str | None
+    fault_rc: str | None
+    queue_position: int
+    eligible_workers: int
+    eligible_worker_threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationRow:
+    """The row of `generations.sql`: one try at a request."""
+
+    worker_id: UUID
+    worker_name: str
+    model: str
+    state: str
+    text: str | None
+    seed: int
+    gen_metadata: str
+    is_faulted: bool
+    created: datetime
+    message: str | None
+    finish_reason: str | None
+    native_finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning_tokens: int | None
+    charge_basis: str | None
+
+
+def find_chat(*, request_id: UUID, now: datetime) -> ChatStatus | None:
+    """Return a chat request's status, or None where there is no such chat request."""
+    flags = sql.find_one(
+        sql.load(__file__, "chat_status.sql"),
+        {
+            "request_id": request_id,
+            "exact_positions": EXACT_QUEUE_POSITIONS,
+            "online_since": now - timedelta(seconds=ONLINE_SECONDS),
+        },
+        ChatFlags,
+    )
+    if flags is None:
+        return None
+    rows = sql.fetch_all(sql.load(__file__, "generations.sql"), {"request_id": request_id}, GenerationRow)
+    return _status_of(flags, rows)
+
+
+def _status_of(flags: ChatFlags, rows: Sequence[GenerationRow]) -> ChatStatus:
+    stored = [row for row in rows if row.text is not None and not row.is_faulted]
+    restarted = sum(row.is_faulted for row in rows)
+    processing = len(rows) - restarted - len(stored)
+    return ChatStatus(
+        finished=len(stored),
+        processing=processing,
+        restarted=restarted,
+        # The generations may be newer than the flags: the counts never add up to more than was asked for.
+        waiting=max(0, min(flags.waiting, flags.jobs - processing - len(stored))),
+        done=flags.is_done,
+        faulted=flags.is_faulted,
+        wait_time=0,
+        queue_position=flags.queue_position,
+        kudos=flags.consumed_kudos,
+        is_possible=not flags.is_faulted and (processing > 0 or flags.eligible_workers > 0),
+        generations=[_generation_of(row, text=row.text or "", flags=flags) for row in stored],
+        eligible_workers=flags.eligible_workers,
+        eligible_worker_threads=flags.eligible_worker_threads,
+        context_adjustments=_from_json(flags.context_adjustments),
+        impossible_reason=None,
+        fault_reason=flags.fault_reason if flags.is_faulted else None,
+        fault_rc=flags.fault_rc if flags.is_faulted else None,
+    )
+
+
+def _generation_of(row: GenerationRow, *, text: str, flags: ChatFlags) -> GenerationStatus:
+    return GenerationStatus(
+        worker_id=str(row.worker_id),
+        worker_name=row.worker_name,
+        model=row.model,
+        state=row.state,
+        text=text,
+        seed=row.seed,
+        gen_metadata=_from_json(row.gen_metadata),
+        message=_from_json(row.message),
+        finish_reason=row.finish_reason,
+        native_finish_reason=row.native_finish_reason,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        reasoning_tokens=row.reasoning_tokens,
+        charge_basis=row.charge_basis,
+        queue_wait_seconds=max(0.0, (row.created - flags.created).total_seconds()),
+    )
+
+
+def _from_json(document: str | None) -> object:
+    return None if document is None else orjson.loads(document)

@@ -1,0 +1,37 @@
+"""What a submit has to know before it decides, in one statement."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from billing_app.selectors import keys
+from hordechat.infra import sql
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitFacts:
+    """A generation, its request and worker, and who submits it."""
+
+    id: UUID
+    request_id: UUID
+    worker_id: UUID
+    is_stored: bool
+    is_faulted: bool
+    lease_seconds: int
+    assigned_model: str | None
+    is_chat: bool
+    max_length: int
+    prompt_characters: int
+    requester_account: int
+    worker_name: str
+    owner_id: int
+    owner_account: int
+    submitter_id: int | None
+
+
+def find(*, generation_id: UUID, api_key: str) -> SubmitFacts | None:
+    """Return the facts, or None for a generation nobody knows; `submitter_id` is None for a key nobody has."""
+    return sql.find_one(
+        sql.load(__file__, "submit_facts.sql"),
+        {"generation_id": generation_id, "key_hashes": keys.candidate_hashes(api_key)},
+        SubmitFacts,
+    )

@@ -1,0 +1,43 @@
+"""Cancel a request at its client's wish: stored results stay, generations in flight go on and are paid."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from hordechat.contract.status import ChatStatus
+from hordechat.contract.vocabulary import CompletionEvent
+from hordechat.infra import sql
+from hordechat.infra.transactions import retry_on_conflict
+from requests_app.errors import RequestNotFound
+from requests_app.selectors import progress, status
+from requests_app.services import completion_signal
+
+
+def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
+    """Cancel a chat request and return its status as it was just before; a second cancel changes nothing.
+
+    Raises:
+        RequestNotFound: there is no such chat request.
+    """
+    before = status.find_chat(request_id=request_id, now=now)
+    if before is None:
+        raise RequestNotFound(request_id=str(request_id))
+    if not before.done:
+        _claim(request_id, now=now)
+    return before
+
+
+@retry_on_conflict
+def _claim(request_id: UUID, *, now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        # The request row is locked in a statement of its own: what follows then sees a slot returned meanwhile.
+        sql.execute(LOCK, {"request_id": request_id})
+        if not sql.execute(sql.load(__file__, "cancel_chat.sql"), {"request_id": request_id, "now": now}):
+            return
+        found = progress.find(request_id=request_id)
+        assert found is not None, "the request's row is locked by this transaction"
+        completion_signal.publish_after_commit(request_id, CompletionEvent.CANCELLED, generations=found.stored)
+
+
+LOCK = "SELECT id FROM waiting_prompts WHERE id = %(request_id)s AND is_chat FOR NO KEY UPDATE"

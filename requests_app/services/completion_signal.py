@@ -1,0 +1,36 @@
+"""Tell whoever waits for a chat request that something happened: best effort, after the commit, never any text."""
+
+from functools import partial
+from uuid import UUID
+
+import orjson
+from django.db import transaction
+
+from hordechat.contract.vocabulary import CompletionEvent
+from hordechat.infra import redis
+
+
+def channel_of(request_id: UUID) -> str:
+    """Return the channel a request's signals go to (SIG-01)."""
+    return f"horde:chat:{request_id}"
+
+
+def publish(
+    request_id: UUID,
+    event: CompletionEvent,
+    *,
+    generations: int,
+    fault_reason: str | None = None,
+    fault_rc: str | None = None,
+) -> None:
+    """Publish one event; `generations` counts the stored results. A failure is logged and counted, never raised."""
+    message: dict[str, object] = {"id": str(request_id), "event": event.value, "generations": generations}
+    if event is CompletionEvent.FAULTED and fault_reason is not None:
+        message |= {"fault_reason": fault_reason, "fault_rc": fault_rc}
+    body = orjson.dumps(message).decode()
+    redis.best_effort("completion signal", lambda: redis.chat_signals().publish(channel_of(request_id), body))
+
+
+def publish_after_commit(request_id: UUID, event: CompletionEvent, *, generations: int) -> None:
+    """Publish one event once the open transaction has committed, whatever other callbacks do."""
+    transaction.on_commit(partial(publish, request_id, event, generations=generations), robust=True)

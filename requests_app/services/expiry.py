@@ -1,0 +1,74 @@
+"""Delete requests past their expiry, answered or not, active or never activated, and say so to who waits for one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+
+from hordechat.contract.vocabulary import CompletionEvent
+from hordechat.infra import advisory_locks, metrics, sql
+from hordechat.infra.transactions import retry_on_conflict
+from requests_app.rules.progress import Progress
+from requests_app.services import completion_signal
+
+EXPIRY_BATCH_ROWS = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expired:
+    """The row of `expire.sql`: a request that is gone."""
+
+    id: UUID
+    is_chat: bool
+    jobs: int
+    waiting: int
+    is_faulted: bool
+    is_cancelled: bool
+    fault_reason: str | None
+    fault_rc: str | None
+    in_flight: int
+    stored: int
+
+    @property
+    def progress(self) -> Progress:
+        """How far the request had come."""
+        return Progress(
+            jobs=self.jobs,
+            waiting=self.waiting,
+            in_flight=self.in_flight,
+            stored=self.stored,
+            is_faulted=self.is_faulted,
+            is_cancelled=self.is_cancelled,
+        )
+
+
+@retry_on_conflict
+def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
+    """Delete one batch of expired requests and return how many they were.
+
+    A chat request that was not done publishes `faulted` once the deletion has committed (SIG-15..19, SIG-27). Two runs at
+    once do the work of one: the second finds the batch's advisory lock taken and does nothing.
+    """
+    with transaction.atomic(durable=True):
+        if not advisory_locks.try_lock("expire requests"):
+            return 0
+        expired = sql.fetch_all(sql.load(__file__, "expire.sql"), {"now": now, "limit": limit}, Expired)
+        for request in expired:
+            if request.is_chat and not request.progress.is_done:
+                transaction.on_commit(
+                    partial(
+                        completion_signal.publish,
+                        request.id,
+                        CompletionEvent.FAULTED,
+                        generations=request.stored,
+                        fault_reason=request.fault_reason,
+                        fault_rc=request.fault_rc,
+                    ),
+                    robust=True,
+                )
+    for request in expired:
+        outcome = "done" if request.progress.is_done else "unanswered"
+        metrics.EXPIRED_REQUESTS.labels(str(request.is_chat).lower(), outcome).inc()
+    return len(expired)

@@ -1,0 +1,57 @@
+"""Give jobs up: a fault and the return of its slot are one transaction (FLW-19)."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from hordechat.infra import advisory_locks, metrics, sql
+from hordechat.infra.transactions import retry_on_conflict
+from requests_app.selectors import lapsed
+
+SWEEP_BATCH_ROWS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenBack:
+    """The row of `give_back.sql`."""
+
+    generation_id: UUID
+
+
+@retry_on_conflict
+def give_back(*, request_id: UUID, generation_id: UUID, now: datetime) -> bool:
+    """Fault one pending generation and return its slot; return whether this call did it."""
+    with transaction.atomic(durable=True):
+        return bool(_give_back([request_id], [generation_id], now=now, lapsed_at=None))
+
+
+@retry_on_conflict
+def abort_lapsed(*, now: datetime, limit: int = SWEEP_BATCH_ROWS) -> int:
+    """Fault one batch of generations whose lease has lapsed, return their slots, and say how many they were.
+
+    Two runs at once do the work of one: the second finds the batch's advisory lock taken and does nothing.
+    """
+    with transaction.atomic(durable=True):
+        if not advisory_locks.try_lock("abort lapsed leases"):
+            return 0
+        found = {generation.id: generation for generation in lapsed.list_generations(now=now, limit=limit)}
+        aborted = _give_back(
+            sorted({generation.request_id for generation in found.values()}), list(found), now=now, lapsed_at=now
+        )
+    counts = Counter((found[row.generation_id].is_owner_trusted, found[row.generation_id].is_chat) for row in aborted)
+    for (is_trusted, is_chat), count in counts.items():
+        metrics.STALE_ABORTS.labels(str(is_trusted).lower(), str(is_chat).lower()).inc(count)
+    return len(aborted)
+
+
+def _give_back(
+    request_ids: list[UUID], generation_ids: list[UUID], *, now: datetime, lapsed_at: datetime | None
+) -> list[GivenBack]:
+    return sql.fetch_all(
+        sql.load(__file__, "give_back.sql"),
+        {"request_ids": request_ids, "generation_ids": generation_ids, "now": now, "lapsed_at": lapsed_at},
+        GivenBack,
+    )

@@ -1,0 +1,61 @@
+-- give_back: fault pending generations and return their slots to the queue, together.
+-- A cancelled or faulted request gets no slot back. Returns the generations this call faulted; those that were stored,
+-- faulted or (with lapsed_at) renewed meanwhile are not among them. Raw because it is one state change over four tables.
+-- The requests are locked first, in id order (lock order); a generation's own conditions are judged again on its newest
+-- version after any wait. Served by the primary keys.
+WITH request AS MATERIALIZED (
+    SELECT id
+      FROM waiting_prompts
+     WHERE id = ANY(%(request_ids)s::uuid[])
+     ORDER BY id
+       FOR NO KEY UPDATE
+),
+faulted AS (
+    UPDATE processing_gens
+       SET faulted = true,
+           finished_at = %(now)s
+      FROM request
+     WHERE processing_gens.id = ANY(%(generation_ids)s::uuid[])
+       AND processing_gens.request_id = request.id
+       AND processing_gens.generation IS NULL
+       AND NOT processing_gens.faulted
+       AND (%(lapsed_at)s::timestamptz IS NULL OR processing_gens.deadline <= %(lapsed_at)s)
+ RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id, processing_gens.fake
+),
+restarted AS (
+    UPDATE waiting_prompts
+       SET n = waiting_prompts.n + slots.count
+      FROM (
+               SELECT request_id, count(*) AS count
+                 FROM faulted
+                WHERE NOT fake
+                GROUP BY request_id
+           ) AS slots
+     WHERE waiting_prompts.id = slots.request_id
+       AND waiting_prompts.cancelled_at IS NULL
+       AND NOT waiting_prompts.faulted
+ RETURNING waiting_prompts.*
+),
+queued AS (
+    INSERT INTO queue_rows (
+        request_id, model, is_chat, feature_mask, order_key, created, max_length, max_context_length, tools_temperature,
+        user_id
+    )
+    SELECT id, unnest(models), is_chat, feature_mask, order_key, created, max_length, max_context_length,
+           chat_tools_temperature, user_id
+      FROM restarted
+        ON CONFLICT (request_id, model) DO NOTHING
+),
+counted AS (
+    UPDATE workers
+       SET aborted_jobs = workers.aborted_jobs + dropped.count,
+           uncompleted_jobs = workers.uncompleted_jobs + dropped.count
+      FROM (
+               SELECT worker_id, count(*) AS count
+                 FROM faulted
+                GROUP BY worker_id
+           ) AS dropped
+     WHERE workers.id = dropped.worker_id
+)
+SELECT id AS generation_id
+  FROM faulted

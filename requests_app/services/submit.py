@@ -1,0 +1,168 @@
+"""Take a worker's submit: a reply that is stored and paid exactly once, or a job given back."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import orjson
+from django.db import transaction
+from psycopg.types.json import Jsonb
+
+from billing_app.errors import InvalidApiKey
+from billing_app.rules import pricing
+from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.services import ledger
+from billing_app.services.ledger import NewTransfer
+from hordechat.contract import submit as submit_contract
+from hordechat.contract.limits import REQUEST_LIFE_SECONDS
+from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody
+from hordechat.contract.vocabulary import ChargeBasis, CompletionEvent, GenerationState
+from hordechat.errors import HordeError
+from hordechat.infra import metrics, sql
+from hordechat.infra.transactions import retry_on_conflict
+from requests_app.errors import AbortedGeneration, ChatModelMismatch, DuplicateGeneration, InvalidJobId
+from requests_app.selectors import progress, submit_facts
+from requests_app.selectors.submit_facts import SubmitFacts
+from requests_app.services import completion_signal, faults
+from workers_app.errors import WrongCredentials
+
+NOTHING = Decimal(0)
+
+
+def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
+    """Take a reply or a fault for a pending generation, and return the kudos its worker's owner earned.
+
+    Raises, in this order (SUB-41):
+        InvalidJobId: no such generation.
+        InvalidApiKey, WrongCredentials: the key is nobody's, or not the worker's owner's.
+        DuplicateGeneration, AbortedGeneration: the generation is not pending any more.
+        ChatSubmitInvalid, ChatModelMismatch: what was sent is no reply to this job.
+    """
+    facts = _get_facts(api_key=api_key, body=body)
+    _require_pending(facts)
+    if not facts.is_chat:
+        raise ChatSubmitInvalid("Text jobs are not supported yet.")
+    if body.is_fault:
+        _require_model(body.model_id, facts, is_required=body.is_chat)
+        if not faults.give_back(request_id=facts.request_id, generation_id=facts.id, now=now):
+            raise _lost(facts, api_key=api_key)
+        metrics.REPLIES.labels("faulted").inc()
+        return NOTHING
+    reply = submit_contract.read_chat_reply(body)
+    _require_model(reply.model_id, facts, is_required=True)
+    reward = _settle(reply, facts)
+    if not _store(reply, facts=facts, reward=reward, now=now):
+        raise _lost(facts, api_key=api_key)
+    metrics.REPLIES.labels("stored").inc()
+    return reward
+
+
+def _get_facts(*, api_key: str, body: SubmitBody) -> SubmitFacts:
+    try:
+        generation_id = UUID(body.id)
+    except ValueError:
+        raise InvalidJobId(generation_id=body.id) from None
+    facts = submit_facts.find(generation_id=generation_id, api_key=api_key)
+    if facts is None:
+        raise InvalidJobId(generation_id=body.id)
+    if facts.submitter_id is None:
+        raise InvalidApiKey
+    if facts.submitter_id != facts.owner_id:
+        raise WrongCredentials(worker_name=facts.worker_name)
+    return facts
+
+
+def _require_pending(facts: SubmitFacts) -> None:
+    if facts.is_stored:
+        raise DuplicateGeneration(generation_id=facts.id)
+    if facts.is_faulted:
+        raise AbortedGeneration(generation_id=facts.id, lease_seconds=facts.lease_seconds)
+
+
+def _require_model(sent: object, facts: SubmitFacts, *, is_required: bool) -> None:
+    assert facts.assigned_model is not None, "a chat generation records the model it was assigned"
+    if sent is None:
+        if is_required:
+            raise ChatSubmitInvalid("'model_id' is required on a chat submit.")
+    elif sent != facts.assigned_model:
+        raise ChatModelMismatch(sent=sent, assigned=facts.assigned_model)
+
+
+def _settle(reply: ChatReply, facts: SubmitFacts) -> Decimal:
+    """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02)."""
+    return pricing.settle_unknown_model_trusted(
+        reply_tokens=pricing.token_estimate(reply.characters, max_length=facts.max_length),
+        prompt_tokens=pricing.token_estimate(facts.prompt_characters, max_length=facts.max_length),
+    )
+
+
+@retry_on_conflict
+def _store(reply: ChatReply, *, facts: SubmitFacts, reward: Decimal, now: datetime) -> bool:
+    """Store, charge and pay in one transaction; return whether this submit won the generation."""
+    # A censored reply costs its requester the burn alone; its worker is paid in full, out of the mint.
+    is_charged = reply.state is GenerationState.OK
+    with transaction.atomic(durable=True):
+        won = sql.execute(
+            sql.load(__file__, "store_reply.sql"),
+            {
+                "request_id": facts.request_id,
+                "generation_id": facts.id,
+                "content": reply.content,
+                "state": reply.state.value,
+                "message": Jsonb(reply.message, dumps=orjson.dumps),
+                "finish_reason": reply.finish_reason.value,
+                "native_finish_reason": reply.native_finish_reason,
+                "prompt_tokens": reply.prompt_tokens,
+                "completion_tokens": reply.completion_tokens,
+                "reasoning_tokens": reply.reasoning_tokens,
+                "charge_basis": ChargeBasis.OUTPUT_ESTIMATE.value,
+                "reward": reward,
+                "charge": (reward if is_charged else NOTHING) + pricing.BURN,
+                "now": now,
+                "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
+            },
+        )
+        if not won:
+            return False
+        _signal(facts.request_id)
+        ledger.post(
+            [
+                NewTransfer(
+                    idempotency_key=f"reply:{facts.id}",
+                    debit_account=facts.requester_account if is_charged else HouseAccount.MINT,
+                    credit_account=facts.owner_account,
+                    amount=reward,
+                    kind=TransferKind.REPLY,
+                    cause=facts.id,
+                ),
+                NewTransfer(
+                    idempotency_key=f"burn:{facts.id}",
+                    debit_account=facts.requester_account,
+                    credit_account=HouseAccount.BURN,
+                    amount=pricing.BURN,
+                    kind=TransferKind.BURN,
+                    cause=facts.id,
+                ),
+            ],
+            now=now,
+        )
+    return True
+
+
+def _signal(request_id: UUID) -> None:
+    """Announce the stored generation, and the request when that completed it; read under the request's lock."""
+    found = progress.find(request_id=request_id)
+    assert found is not None, "the request's row is locked by this transaction"
+    completion_signal.publish_after_commit(request_id, CompletionEvent.GENERATION, generations=found.stored)
+    if found.is_done and not found.is_faulted:
+        completion_signal.publish_after_commit(request_id, CompletionEvent.DONE, generations=found.stored)
+
+
+def _lost(facts: SubmitFacts, *, api_key: str) -> HordeError:
+    """Return why the generation was not pending any more when its row was claimed (SUB-42)."""
+    newest = submit_facts.find(generation_id=facts.id, api_key=api_key)
+    if newest is None:
+        return InvalidJobId(generation_id=str(facts.id))
+    if newest.is_stored:
+        return DuplicateGeneration(generation_id=facts.id)
+    return AbortedGeneration(generation_id=facts.id, lease_seconds=newest.lease_seconds)

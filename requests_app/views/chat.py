@@ -1,0 +1,81 @@
+"""Chat requests over HTTP: submit, status, cancel."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from hordechat.contract import chat
+from hordechat.contract.chat import ChatBody
+from hordechat.contract.limits import MAX_CHAT_BODY_BYTES
+from hordechat.contract.status import ChatStatus, SubmittedAnswer
+from hordechat.errors import ErrorCode
+from hordechat.http import body, headers
+from hordechat.http.documents import documented
+from hordechat.infra import clock
+from requests_app.errors import RequestNotFound
+from requests_app.selectors import status
+from requests_app.services import cancel, intake
+
+
+class ChatSubmitViewSet(ViewSet):
+    """`generate/chat/async`."""
+
+    @documented(
+        tag="chat",
+        body=ChatBody,
+        answers=SubmittedAnswer,
+        status=HTTPStatus.ACCEPTED,
+        needs_key=True,
+        refusals=(
+            ErrorCode.BAD_REQUEST,
+            ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
+            ErrorCode.CHAT_REQUEST_CONFLICT,
+            ErrorCode.TOO_MANY_STOP_SEQUENCES,
+            ErrorCode.EXCESSIVE_STOP_SEQUENCE,
+            ErrorCode.NUL_BYTE_IN_PAYLOAD,
+            ErrorCode.PROMPT_EXCEEDS_CONTEXT,
+            ErrorCode.INVALID_API_KEY,
+            ErrorCode.NO_ELIGIBLE_WORKER,
+            ErrorCode.UNKNOWN_CHAT_MODEL,
+            ErrorCode.REQUEST_TOO_LARGE,
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        """Queue a chat request."""
+        submission = chat.parse(body.read_object(request, limit_bytes=MAX_CHAT_BODY_BYTES))
+        accepted = intake.submit_chat(
+            api_key=headers.get_api_key(request),
+            submission=submission,
+            address=headers.find_address(request),
+            client_agent=headers.get_client_agent(request),
+            now=clock.now(),
+        )
+        answer = SubmittedAnswer(id=str(accepted.id), kudos=round(accepted.quote), message=accepted.warning)
+        return Response(answer.model_dump(exclude_none=True), status=HTTPStatus.ACCEPTED)
+
+
+class ChatStatusViewSet(ViewSet):
+    """`generate/chat/status/{id}`; knowing the id is the only credential (RTE-32)."""
+
+    @documented(tag="chat", answers=ChatStatus, refusals=(ErrorCode.REQUEST_NOT_FOUND,))
+    def retrieve(self, request: Request, request_id: str) -> Response:  # noqa: ARG002
+        """Read how far a chat request has come, with every finished generation."""
+        found = status.find_chat(request_id=_parse_id(request_id), now=clock.now())
+        if found is None:
+            raise RequestNotFound(request_id=request_id)
+        return Response(found.model_dump())
+
+    @documented(tag="chat", answers=ChatStatus, refusals=(ErrorCode.REQUEST_NOT_FOUND,))
+    def destroy(self, request: Request, request_id: str) -> Response:  # noqa: ARG002
+        """Cancel what still waits of a chat request; the answer is its status as it was just before."""
+        return Response(cancel.cancel_chat(request_id=_parse_id(request_id), now=clock.now()).model_dump())
+
+
+def _parse_id(request_id: str) -> UUID:
+    try:
+        return UUID(request_id)
+    except ValueError:
+        raise RequestNotFound(request_id=request_id) from None

@@ -1,0 +1,51 @@
+"""What a pop has to know before it may do anything, in one statement."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from billing_app.selectors import keys
+from hordechat.contract.pop import ChatDeclaration
+from hordechat.infra import sql
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopFacts:
+    """The user behind a key, and the worker that has the pop's name, if any."""
+
+    user_id: int
+    is_trusted: bool
+    worker_id: UUID | None
+    owner_id: int | None
+    last_check_in: datetime | None
+    is_in_maintenance: bool | None
+    accepts_chat_jobs: bool | None
+    accepts_prompt_jobs: bool | None
+    chat_features: list[str] | None
+    chat_max_context_length: int | None
+    chat_max_length: int | None
+    chat_tools_max_temperature: float | None
+    chat_model_id: str | None
+    image_transports: list[str] | None
+
+    @property
+    def declaration(self) -> ChatDeclaration:
+        """The declaration as the worker's row holds it."""
+        return ChatDeclaration(
+            accepts_chat_jobs=bool(self.accepts_chat_jobs),
+            accepts_prompt_jobs=bool(self.accepts_prompt_jobs),
+            features=None if self.chat_features is None else tuple(self.chat_features),
+            max_context_length=self.chat_max_context_length,
+            max_length=self.chat_max_length,
+            tools_max_temperature=self.chat_tools_max_temperature,
+            model_id=self.chat_model_id,
+            image_transports=None if self.image_transports is None else tuple(self.image_transports),
+        )
+
+
+def find(*, api_key: str, worker_name: str) -> PopFacts | None:
+    """Return the facts, or None for a key nobody has."""
+    key_hashes = keys.candidate_hashes(api_key)
+    if not key_hashes:
+        return None
+    return sql.find_one(sql.load(__file__, "pop_facts.sql"), {"key_hashes": key_hashes, "name": worker_name}, PopFacts)

@@ -1,0 +1,94 @@
+"""Check a pop's worker in: who pops, under which name, with what declaration; the worker's row is made and kept here."""
+
+from datetime import datetime
+from uuid import uuid4
+
+from billing_app.errors import InvalidApiKey
+from billing_app.rules.accounts import ANONYMOUS_USER_ID
+from hordechat.contract import pop as pop_contract
+from hordechat.contract.pop import PopBody
+from hordechat.infra import sql
+from workers_app.errors import AnonymousForbiddenWorker, WrongCredentials
+from workers_app.rules.capabilities import mask_of
+from workers_app.rules.check_in import CheckedInWorker, CheckIn, is_inside_window
+from workers_app.selectors import pop_facts
+from workers_app.selectors.pop_facts import PopFacts
+
+
+def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) -> CheckedInWorker:
+    """Return the worker a pop comes from, its row written where the pop changed it.
+
+    Everything is judged before a new worker's first row, so a refused pop leaves no trace.
+
+    Raises:
+        InvalidApiKey: nobody has the key.
+        AnonymousForbiddenWorker: the key is the anonymous one.
+        WrongCredentials: the name belongs to another user's worker.
+        InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
+    """
+    facts = _get_facts(api_key=api_key, worker_name=pop.name.strip())
+    declaration = pop_contract.read_declaration(pop)
+    check = CheckIn.of(pop, declaration=declaration, address=address, now=now)
+    if facts.worker_id is None:
+        worker_id = uuid4()
+        if not sql.execute(
+            sql.load(__file__, "register.sql"), {**_columns(check), "worker_id": worker_id, "user_id": facts.user_id}
+        ):
+            # Another pop took the name between the look and the insert: judge again by the row it made.
+            facts = _get_facts(api_key=api_key, worker_name=check.name)
+    if facts.worker_id is not None:
+        worker_id = facts.worker_id
+        _write_changes(facts, check)
+    return CheckedInWorker(
+        id=worker_id,
+        owner_id=facts.user_id,
+        is_owner_trusted=facts.is_trusted,
+        is_in_maintenance=bool(facts.is_in_maintenance),
+        declaration=declaration,
+        feature_mask=mask_of(declaration.features or ()),
+    )
+
+
+def _get_facts(*, api_key: str, worker_name: str) -> PopFacts:
+    facts = pop_facts.find(api_key=api_key, worker_name=worker_name)
+    if facts is None:
+        raise InvalidApiKey
+    if facts.user_id == ANONYMOUS_USER_ID:
+        raise AnonymousForbiddenWorker
+    if facts.owner_id is not None and facts.owner_id != facts.user_id:
+        raise WrongCredentials(worker_name=worker_name)
+    return facts
+
+
+def _write_changes(facts: PopFacts, check: CheckIn) -> None:
+    assert facts.last_check_in is not None, "a worker's row has the time of its last check-in"
+    inside_window = is_inside_window(last_check_in=facts.last_check_in, now=check.now)
+    if inside_window and facts.declaration == check.declaration:
+        return
+    sql.execute(
+        sql.load(__file__, "check_in.sql"),
+        {**_columns(check), "worker_id": facts.worker_id, "is_inside_window": inside_window},
+    )
+
+
+def _columns(check: CheckIn) -> dict[str, object]:
+    declaration = check.declaration
+    return {
+        "name": check.name,
+        "bridge_agent": check.bridge_agent,
+        "models": list(check.models),
+        "threads": check.threads,
+        "max_length": check.max_length,
+        "max_context_length": check.max_context_length,
+        "nsfw": check.nsfw,
+        "address": check.address,
+        "now": check.now,
+        "accepts_chat_jobs": declaration.accepts_chat_jobs,
+        "accepts_prompt_jobs": declaration.accepts_prompt_jobs,
+        "chat_features": None if declaration.features is None else list(declaration.features),
+        "chat_max_context_length": declaration.max_context_length,
+        "chat_max_length": declaration.max_length,
+        "chat_tools_max_temperature": declaration.tools_max_temperature,
+        "chat_model_id": declaration.model_id,
+        "image_transports": None if declaration.image_transports is None else list(declaration.image_transports),
+    }
