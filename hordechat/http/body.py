@@ -1,7 +1,7 @@
 """Read a request's body, bounded while it is read, and parse it once.
 
-The bound holds for a declared length and for a chunked body, which declares none: Django shows the latter as empty, so the
-server's own stream is read. The frame the server put around the stream (`wsgi.input_terminated`) says where it ends.
+The bound holds for a declared length and for a chunked body, which declares none: Django shows the latter as empty, so
+the server's own stream is read. The server ends that stream where the body ends (`wsgi.input_terminated`).
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """JSON out: orjson, always strict JSON, whatever the client says it accepts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -36,9 +36,10 @@ class JsonRenderer(BaseRenderer):
 class AlwaysJson(BaseContentNegotiation):
     """Answers JSON to everyone: old clients send Accept headers nobody ever looked at."""
 
-    def select_parser(self, request: Request, parsers: Sequence[object]) -> None:
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> None:
         """Return no parser: views read the body through `hordechat.http.body`."""
 
-    def select_renderer(self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None) -> Any:  # noqa: ARG002
+    def select_renderer(self, request: Request, renderers: Iterable[Any], format_suffix: str | None = None) -> Any:  # noqa: ARG002
         """Return the first renderer of the view."""
-        return renderers[0], renderers[0].media_type
+        first = next(iter(renderers))
+        return first, first.media_type

@@ -44,5 +44,5 @@ def exposition() -> bytes:
     if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         return generate_latest(PROCESS_REGISTRY)
     registry = CollectorRegistry()
-    MultiProcessCollector(registry)
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the package has no annotation there
     return generate_latest(registry)

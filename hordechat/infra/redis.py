@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 OPEN_SECONDS = 1.0
-"""How long after a failure Redis is left alone, so that a dead one costs a call one time-out and not one for each use."""
+"""How long Redis is left alone after a failure, so that a dead one costs a call one time-out and not one a use."""
 
 
 class CircuitBreaker:
@@ -72,7 +72,7 @@ def marks() -> "redis.Redis":
 def best_effort(operation: str, call: Callable[[], Result]) -> Result | None:
     """Do something in Redis that nobody can afford to wait for or to miss badly.
 
-    Returns what the call returned, or None when Redis failed or failed a moment ago; `operation` names it in log and metrics.
+    Returns what the call returned, or None when Redis failed, now or a moment ago; log and metrics name the operation.
     """
     if breaker.is_open:
         BEST_EFFORT_FAILURES.labels(operation).inc()

@@ -1,12 +1,9 @@
 """Django's settings, all of them derived from the typed environment; no value asks where it runs."""
 
-from pathlib import Path
-
 from hordechat.settings import env
 
 HORDE = env.load()
 
-BASE_DIR = Path(__file__).resolve().parent.parent.parent
 SECRET_KEY = HORDE.secret_key
 DEBUG = False
 ALLOWED_HOSTS = [host.strip() for host in HORDE.allowed_hosts.split(",")]
@@ -115,7 +112,6 @@ LANGUAGE_CODE = "en-us"
 USE_I18N = False
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 # Packaged assets are few and never change while a process lives: they are served from where they are installed.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
@@ -144,6 +140,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "2",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    # The vocabularies are named by the contract's own models.
+    "POSTPROCESSING_HOOKS": [],
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
     "SCHEMA_PATH_PREFIX": "/api/v2",

@@ -111,12 +111,12 @@ class Environment(BaseModel):
     instance_id: str = Field(
         "",
         alias="HORDE_INSTANCE_ID",
-        description="Shown by `/healthz/live`, so that whoever started this process can tell it from another on the same port.",
+        description="Shown by `/healthz/live`, so that whoever starts a process can tell it from another on its port.",
     )
     metrics_folder: str = Field(
         "",
         alias="PROMETHEUS_MULTIPROC_DIR",
-        description="A folder the processes of one machine share to add up their metrics. Empty: each process shows its own.",
+        description="A folder in which the processes of a machine add up their metrics. Empty: each shows its own.",
     )
 
     @classmethod

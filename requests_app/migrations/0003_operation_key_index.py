@@ -1,7 +1,7 @@
 """One request for each user and operation key: the index, built while the table is in use.
 
-A concurrent build cannot run inside a transaction, and one that fails leaves an invalid index behind. This step drops such
-an index before it builds, and builds nothing where a valid one stands, so it can be run again (SCM-37..39, SCM-45).
+A concurrent build cannot run inside a transaction, and one that fails leaves an invalid index behind. This step drops
+such an index before it builds, and builds nothing where a valid one stands: it can be run again (SCM-37..39, SCM-45).
 """
 
 from django.db import migrations, models

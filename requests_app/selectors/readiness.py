@@ -47,12 +47,17 @@ def get(*, now: datetime) -> Readiness:
     """Look at everything this node depends on; each look is bounded in time."""
     is_redis_reachable = bool(redis.best_effort("readiness", lambda: redis.marks().ping()))
     runs = beat_marks.seconds_since_last_runs(BEAT_TASKS, now=now.timestamp())
+    return Readiness(
+        backlog=_find_backlog(now=now), is_redis_reachable=is_redis_reachable, seconds_since_last_runs=runs
+    )
+
+
+def _find_backlog(*, now: datetime) -> Backlog | None:
     try:
         backlog = lapsed.get_backlog(now=now)
     except (Error, PoolTimeout):
         logger.exception("the database cannot be used")
-        backlog = None
-    else:
-        for task, count in backlog.by_task().items():
-            metrics.BEAT_BACKLOG.labels(task).set(count)
-    return Readiness(backlog=backlog, is_redis_reachable=is_redis_reachable, seconds_since_last_runs=runs)
+        return None
+    for task, count in backlog.by_task().items():
+        metrics.BEAT_BACKLOG.labels(task).set(count)
+    return backlog

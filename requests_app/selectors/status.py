@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -113,5 +114,5 @@ def _generation_of(row: GenerationRow, *, text: str, flags: ChatFlags) -> Genera
     )
 
 
-def _from_json(document: str | None) -> object:
+def _from_json(document: str | None) -> Any:
     return None if document is None else orjson.loads(document)

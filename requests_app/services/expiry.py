@@ -48,8 +48,8 @@ class Expired:
 def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
     """Delete one batch of expired requests and return how many they were.
 
-    A chat request that was not done publishes `faulted` once the deletion has committed (SIG-15..19, SIG-27). Two runs at
-    once do the work of one: the second finds the batch's advisory lock taken and does nothing.
+    A chat request that was not done publishes `faulted` once the deletion has committed (SIG-15..19, SIG-27). Two runs
+    at once do the work of one: the second finds the batch's advisory lock taken and does nothing.
     """
     with transaction.atomic(durable=True):
         if not advisory_locks.try_lock("expire requests"):

@@ -43,7 +43,7 @@ class FindUserViewSet(ViewSet):
 
 
 class HeartbeatViewSet(ViewSet):
-    """`status/heartbeat`: this node's health alone, or one fleet-wide trouble would take every node out of the balancer."""
+    """`status/heartbeat`: this node's health alone, or one trouble of the fleet would take every node out of the pool."""
 
     @documented(tag="site", answers=Heartbeat)
     def retrieve(self, request: Request) -> Response:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Check a pop's worker in: who pops, under which name, with what declaration; the worker's row is made and kept here."""
+"""Check a pop's worker in: who pops, under which name, declaring what. The worker's row is written here alone."""
 
 from datetime import datetime
 from uuid import uuid4

@@ -1,0 +1,34 @@
+"""What every test may use."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from hordechat.infra import redis
+
+ANONYMOUS = Path(__file__).parent.parent / "billing_app" / "migrations" / "0001_anonymous.sql"
+TABLES = "queue_rows, processing_gens, waiting_prompts, workers, transfers, api_keys, accounts, users"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup() -> None:
+    """Do nothing: `tests.services` made the database before Django read its settings."""
+
+
+@pytest.fixture
+def committed(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let a test commit for real; afterwards the tables are as a migration leaves them."""
+    with django_db_blocker.unblock():
+        yield
+        with connection.cursor() as cursor:
+            cursor.execute(f"TRUNCATE {TABLES} CASCADE")
+            cursor.execute(ANONYMOUS.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def closed_breaker() -> None:
+    """Let no test inherit a circuit another one opened."""
+    redis.breaker.reset()
