@@ -118,9 +118,17 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
         migrated = stack.manage(environment, "migrate", "--no-input")
         if migrated.returncode:
             raise Refused(f"The tables could not be brought up to date:\n{migrated.stdout}{migrated.stderr}")
+    api, services = _launch_services(site, port, environment, cleanup)
+    # While those start: neither waits for the other.
     with steps.step("Accounts"):
         people = accounts.ensure(environment, site.folder / "credentials.json")
-    api, services = _start_services(options, site, port, environment, people, cleanup)
+    if options.demo:
+        services.append(_launch_demo_worker(site, api, environment, people, cleanup))
+    with steps.step(f"Processes: {', '.join(service.name for service in services)}"):
+        for service in services:
+            service.wait()
+    # Registered last and so called first: all are asked to end before any is waited for.
+    cleanup.callback(_request_stops, services)
     children += [service.child for service in services]
     print(f"  Ready after {time.monotonic() - started:.1f} s.")
 
@@ -189,36 +197,38 @@ def _start_databases(site: SiteData, cleanup: ExitStack) -> tuple[list[Child], d
     return children, environment
 
 
-def _start_services(
-    options: Options, site: SiteData, port: int, environment: dict[str, str], people: Accounts, cleanup: ExitStack
+def _launch_services(
+    site: SiteData, port: int, environment: dict[str, str], cleanup: ExitStack
 ) -> tuple[Api, list[Service]]:
     lock = [site.lock]
     api = Api(environment, port=port, log=site.log("api"), inherited=lock)
-    # Celery and the worker know the site under the same address as the API itself.
+    # Celery knows the site under the same address as the API itself.
     environment = {**environment, "HORDE_URL": api.url, "HORDE_PORT": str(port)}
+    schedule = site.folder / "beat" / "schedule"
     services: list[Service] = [
         api,
         stack.celery_worker_service(environment, log=site.log("celery"), inherited=lock),
-        stack.celery_beat_service(
-            environment, schedule=site.folder / "beat" / "schedule", log=site.log("beat"), inherited=lock
-        ),
+        stack.celery_beat_service(environment, schedule=schedule, log=site.log("beat"), inherited=lock),
     ]
-    if options.demo:
-        key = people.demo_owner.api_key
-        services.append(
-            stack.demo_worker_service(
-                environment, url=api.url, api_key=key, log=site.log("demo-worker"), inherited=lock
-            )
-        )
-    with steps.step(", ".join(service.name for service in services)):
-        for service in services:
-            cleanup.callback(service.stop)
-            service.launch()
-        # Registered last and so called first: all are asked to end before any is waited for.
-        cleanup.callback(_request_stops, services)
-        for service in services:
-            service.wait()
+    for service in services:
+        cleanup.callback(service.stop)
+        service.launch()
     return api, services
+
+
+def _launch_demo_worker(
+    site: SiteData, api: Api, environment: dict[str, str], people: Accounts, cleanup: ExitStack
+) -> Service:
+    service = stack.demo_worker_service(
+        environment,
+        url=api.url,
+        api_key=people.demo_owner.api_key,
+        log=site.log("demo-worker"),
+        inherited=[site.lock],
+    )
+    cleanup.callback(service.stop)
+    service.launch()
+    return service
 
 
 def _request_stops(services: Sequence[Service]) -> None:
@@ -230,10 +240,10 @@ def _show_new_accounts(site: SiteData, people: Accounts) -> None:
     if not people.new:
         return
     print(f"\nAccounts made by this start, shown this once and kept in {site.folder / 'credentials.json'}:")
-    for account in (people.admin, people.demo_owner, people.demo_client):
-        if account.alias in people.new:
-            login = f"   admin login {account.login}, password {account.password}" if account.login else ""
-            print(f"  {account.alias:<12} API key {account.api_key}{login}")
+    for name in people.new:
+        account: accounts.Account = getattr(people, name)
+        login = f"   admin login {account.login}, password {account.password}" if account.login else ""
+        print(f"  {account.alias:<14} API key {account.api_key}{login}")
 
 
 def _show_demo(result: demo.Demo) -> None:
