@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
+from benchmarks import processor
 from benchmarks.driver import CALL_SECONDS, CYCLE, ROUTES, SERVED_SECONDS, Plan, Record, drive_clients, drive_workers
 from hordechat.local import places, ports, postgresql, stack, valkey
 
@@ -44,6 +45,8 @@ class Site:
     host: str
     port: int
     environment: Mapping[str, str]
+    process_ids: dict[str, int]
+    """The servers' main processes, whose processor time is counted with that of all they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Window:
 
     start: float
     end: float
+    processor: dict[str, float]
+    """Processor seconds each server, and the driver, took in it."""
 
     @property
     def seconds(self) -> float:
@@ -103,7 +108,12 @@ def running_site(*, api_processes: int, api_threads: int, is_durable: bool) -> I
                 }
                 manage(environment, "migrate")
                 with stack.api(environment, workers=api_processes, threads=api_threads, log=folder / "api.log") as api:
-                    yield Site(host=ports.HOST, port=api.port, environment=environment)
+                    yield Site(
+                        host=ports.HOST,
+                        port=api.port,
+                        environment=environment,
+                        process_ids={"API": api.child.pid, "PostgreSQL": server.child.pid, "Valkey": redis.child.pid},
+                    )
         finally:
             # As root the data may live outside the folder, and durable ones stay until they are removed.
             postgresql.remove(folder / "postgresql")
@@ -130,8 +140,11 @@ def create_key(site: Site, name: str, *options: str) -> str:
 class Run:
     """One measurement: two driver processes, their start, their end, and what they saw."""
 
-    def __init__(self, plan: Plan, *, client_keys: list[str], worker_keys: list[str]) -> None:
+    def __init__(
+        self, plan: Plan, *, client_keys: list[str], worker_keys: list[str], process_ids: dict[str, int]
+    ) -> None:
         self._plan = plan
+        self._process_ids = {**process_ids, "driver": os.getpid()}
         self._client_keys = client_keys
         self._worker_keys = worker_keys
         # Not fork: a child would inherit the launcher's handles on the servers.
@@ -141,7 +154,7 @@ class Run:
         self._processes: list[SpawnProcess] = []
 
     def measure(self, *, warm_up_seconds: float, seconds: float) -> tuple[Window, Record]:
-        """Drive the stack; return the window that counts and everything both sides saw.
+        """Drive the stack; return the window that counts, with its processor time, and everything both sides saw.
 
         Raises:
             NotMeasured: the workers were not welcome, or a driver died.
@@ -158,11 +171,14 @@ class Run:
                     raise NotMeasured(f"A worker's pop was not answered with 200: {dict(seen.errors)}.")
 
             start = time.monotonic() + warm_up_seconds
-            window = Window(start=start, end=start + seconds)
-            from_clients = self._start(
-                drive_clients, "clients", self._plan, self._client_keys, window.end, self._stop_clients
-            )
-            record = self._receive(from_clients, within_seconds=warm_up_seconds + seconds + 2 * SERVED_SECONDS)
+            end = start + seconds
+            from_clients = self._start(drive_clients, "clients", self._plan, self._client_keys, end, self._stop_clients)
+            _sleep_until(start)
+            before = processor.read_seconds(self._process_ids)
+            _sleep_until(end)
+            after = processor.read_seconds(self._process_ids)
+            window = Window(start=start, end=end, processor={name: after[name] - before[name] for name in after})
+            record = self._receive(from_clients, within_seconds=2 * SERVED_SECONDS)
             self._stop_workers.set()
             record.merge(self._receive(from_workers))
             return window, record
@@ -196,6 +212,10 @@ class Run:
             if process.is_alive():
                 process.kill()
                 process.join()
+
+
+def _sleep_until(moment: float) -> None:
+    time.sleep(max(moment - time.monotonic(), 0))
 
 
 def percentile(ordered: list[float], percent: float) -> float:
@@ -273,9 +293,12 @@ def measure(site: Site, options: argparse.Namespace) -> int:
         plan,
         client_keys=[keys[number % requesters] for number in range(options.clients)],
         worker_keys=[owner_keys[number % owners] for number in range(options.workers)],
+        process_ids=site.process_ids,
     )
     window, record = run.measure(warm_up_seconds=options.warm_up_seconds, seconds=options.seconds)
     lines = summarise(record, window)
+    cycles = next(line for line in lines if line.route == CYCLE)
+    shares = {name: seconds * 1000 / max(cycles.count, 1) for name, seconds in window.processor.items()}
     faults = list_faults(record)
     ledger = manage(site.environment, "ledger", "reconcile").strip()
 
@@ -286,6 +309,7 @@ def measure(site: Site, options: argparse.Namespace) -> int:
                     "options": vars(options),
                     "cores": os.cpu_count(),
                     "figures": [asdict(line) for line in lines],
+                    "processor_milliseconds_a_cycle": shares,
                     "served": len(record.answered),
                     "faults": faults,
                     "ledger": ledger,
@@ -293,12 +317,18 @@ def measure(site: Site, options: argparse.Namespace) -> int:
             )
         )
     else:
-        print_report(options, lines=lines, served=len(record.answered), faults=faults, ledger=ledger)
+        print_report(options, lines=lines, shares=shares, served=len(record.answered), faults=faults, ledger=ledger)
     return FAILED if faults else 0
 
 
 def print_report(
-    options: argparse.Namespace, *, lines: list[Figures], served: int, faults: list[str], ledger: str
+    options: argparse.Namespace,
+    *,
+    lines: list[Figures],
+    shares: Mapping[str, float],
+    served: int,
+    faults: list[str],
+    ledger: str,
 ) -> None:
     """Print what was run, the figures and the checks."""
     print(
@@ -309,6 +339,7 @@ def print_report(
     print_table(lines)
     cycles = next(line for line in lines if line.route == CYCLE)
     print(f"\n{cycles.per_second:.1f} cycles a second")
+    print("Processor ms a cycle: " + ", ".join(f"{name} {share:.2f}" for name, share in shares.items()))
     print(f"{served} requests served once each, warm-up included" if not faults else f"{len(faults)} faults:")
     for fault in faults[:FAULTS_SHOWN]:
         print(f"  {fault}")

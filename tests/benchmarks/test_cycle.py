@@ -1,7 +1,11 @@
 """The load measurement's own arithmetic: what counts, and what it holds against the server."""
 
+import os
+import time
+
 import pytest
 
+from benchmarks import processor
 from benchmarks.cycle import Window, list_faults, percentile, summarise
 from benchmarks.driver import CYCLE, Record
 
@@ -28,7 +32,7 @@ def test_only_calls_that_ended_inside_the_window_count() -> None:
     record = Record()
     record.samples[CYCLE] = [(9.9, 1.0), (10.0, 0.010), (11.9, 0.030), (12.0, 1.0)]
 
-    line = next(line for line in summarise(record, Window(start=10.0, end=12.0)) if line.route == CYCLE)
+    line = next(line for line in summarise(record, Window(start=10.0, end=12.0, processor={})) if line.route == CYCLE)
 
     assert (line.count, line.per_second) == (2, 1.0)
     assert (line.p50_milliseconds, line.p99_milliseconds, line.max_milliseconds) == (10.0, 30.0, 30.0)
@@ -57,6 +61,21 @@ def test_an_unexpected_answer_is_a_fault() -> None:
     record.errors["pop: 500 InternalServerError"] += 2
 
     assert list_faults(record) == ["2 times pop: 500 InternalServerError."]
+
+
+@pytest.mark.skipif(not processor.PROC.joinpath("self/stat").exists(), reason="needs Linux's /proc")
+def test_processor_time_grows_with_the_work_of_the_process() -> None:
+    before = processor.read_seconds({"self": os.getpid()})["self"]
+    end = time.process_time() + 0.1
+
+    while time.process_time() < end:
+        pass
+
+    assert 0.05 <= processor.read_seconds({"self": os.getpid()})["self"] - before <= 0.5
+
+
+def test_a_process_that_is_not_there_took_nothing() -> None:
+    assert processor.read_seconds({"gone": 2**22 + 1}) == {"gone": 0.0}
 
 
 def _record(**change: object) -> Record:
