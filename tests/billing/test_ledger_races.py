@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from billing_app.models import Transfer
 from billing_app.rules.accounts import HouseAccount, TransferKind
@@ -19,7 +19,7 @@ from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer, Posting
 from tests.billing.books import NOW, open_balance, posted, transfer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("committed")]
+pytestmark = pytest.mark.usefixtures("committed")
 
 Result = TypeVar("Result")
 
@@ -38,21 +38,15 @@ def post_each(batches: list[list[NewTransfer]]) -> list[Posting]:
 
 def run_at_once(calls: list[Callable[[], Result]]) -> list[Result]:
     """Run every call in a thread and on a connection of its own, all let go at the same moment."""
-    settings = connection.settings_dict
-    options = {name: value for name, value in settings["OPTIONS"].items() if name != "pool"}
     gate = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Result]) -> Result:
-        # The process's pool is smaller than this crowd.
-        own = connections.create_connection("default")
-        own.settings_dict = {**settings, "OPTIONS": options}
-        connections["default"] = own
         try:
-            own.ensure_connection()
+            connection.ensure_connection()
             gate.wait(timeout=30)
             return call()
         finally:
-            own.close()
+            connection.close()
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result(timeout=120) for future in [pool.submit(run, call) for call in calls]]
@@ -113,6 +107,26 @@ def test_crowds_in_both_directions_neither_deadlock_nor_lose_a_hundredth() -> No
     assert sorted(posted_keys) == sorted(once)
     assert {account: posted(account) for account in crowd} == expected
     assert Transfer.objects.filter(kind=TransferKind.FORGIVEN).count() == 0
+    assert books.reconcile().is_sound
+
+
+def test_the_same_keys_over_different_accounts_count_once_and_wait_in_one_order() -> None:
+    payers = [open_balance("1000") for _ in range(CONNECTIONS)]
+    dice = random.Random(7)
+    numbers = range(60)
+
+    postings = run_at_once(
+        [
+            partial(
+                post_alone,
+                [transfer(f"tax:{number}", payer, HouseAccount.TAX, "1") for number in dice.sample(numbers, 60)],
+            )
+            for payer in payers
+        ]
+    )
+
+    assert sum(len(posting.posted_keys) for posting in postings) == 60
+    assert sum(posted(payer) for payer in payers) == 1000 * CONNECTIONS - 60
     assert books.reconcile().is_sound
 
 

@@ -97,5 +97,5 @@ updated AS (
        AND settled.kudos + settled.forgiven <> 0
 )
 SELECT ARRAY(SELECT id FROM named EXCEPT SELECT id FROM locked ORDER BY 1) AS unknown_accounts,
-       ARRAY(SELECT idempotency_key FROM inserted ORDER BY 1) AS posted_keys,
+       ARRAY(SELECT idempotency_key FROM inserted) AS posted_keys,
        (SELECT coalesce(sum(amount), 0) FROM forgiven) AS forgiven_kudos
