@@ -110,7 +110,7 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
     cleanup.callback(site.close)
     port = options.port or (ports.free_port() if options.check else PORT)
     ports.claim(port)
-    print(f"hordechat on http://{ports.HOST}:{port}, data in {site.folder}")
+    print(f"Starting hordechat on http://{ports.HOST}:{port}, data in {site.folder}")
     site.announce(f"http://{ports.HOST}:{port}")
 
     children, environment = _start_databases(site, cleanup)
