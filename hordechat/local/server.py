@@ -97,6 +97,8 @@ def main() -> int:
         return 0
     interrupts.end_on_signals()
     # Before packages are fetched, so that nobody waits for a refusal.
+    if not options.check:
+        site_data.require_free(options.data)
     if options.port is not None or not options.check:
         ports.claim(options.port or PORT)
     bootstrap.enter("hordechat.local.server", bootstrap.SERVER)

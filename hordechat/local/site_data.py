@@ -36,7 +36,6 @@ class SiteData:
             DamagedData: a file in it cannot be read.
         """
         lock = _take(folder)
-        places.write_privately(folder / MARKER, "The data of a local hordechat; script/server --reset removes them.\n")
         for name in FOLDERS:
             places.own(folder / name)
         for leftover in (folder / "metrics").iterdir():
@@ -60,6 +59,15 @@ class SiteData:
     def log(self, name: str) -> Path:
         """Return the log file of a process."""
         return self.folder / "log" / f"{name}.log"
+
+
+def require_free(folder: Path) -> None:
+    """Make sure that a server could run on a folder, before anything long is done.
+
+    Raises:
+        Refused: as `SiteData.open` does.
+    """
+    os.close(_take(folder))
 
 
 def remove(folder: Path) -> None:
@@ -104,6 +112,7 @@ def _take(folder: Path) -> int:
     if lock is None:
         where = f" at {note['url']} (process {note['pid']})" if note else ""
         raise Refused(f"A server already runs on {folder}{where}; stop it, or choose another folder with --data.")
+    places.write_privately(folder / MARKER, "The data of a local hordechat; script/server --reset removes them.\n")
     return lock
 
 
