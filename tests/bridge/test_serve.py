@@ -1,6 +1,7 @@
 """A worker's life against a horde and a backend that answer from a script, over real sockets."""
 
 import asyncio
+import json
 import logging
 import threading
 import time
@@ -26,7 +27,7 @@ DONE = refusal(401, "InvalidAPIKey", "No user has that key.")
 """A pop that ends a worker which would serve for ever; whatever it serves is still brought to an end."""
 
 
-def run(horde: Stand, backend: Backend, *, threads: int = 1, is_once: bool = True, grace_seconds: float = 5) -> int:
+def run(horde: Stand, backend: Backend, *, threads: int = 1, is_once: bool = True, poll_seconds: float = 0.1) -> int:
     async def main() -> int:
         declaration = Declaration(
             name="my worker",
@@ -36,7 +37,7 @@ def run(horde: Stand, backend: Backend, *, threads: int = 1, is_once: bool = Tru
             threads=threads,
             features=backend.features,
         )
-        plan = Plan(threads=threads, poll_seconds=0.1, grace_seconds=grace_seconds, is_once=is_once)
+        plan = Plan(threads=threads, poll_seconds=poll_seconds, grace_seconds=5, is_once=is_once)
         try:
             async with Horde(url=horde.url, api_key="secret-key", declaration=declaration) as client:
                 return await Bridge(horde=client, backend=backend, plan=plan).run()
@@ -168,7 +169,7 @@ def test_a_reply_the_horde_cannot_take_is_dropped_at_the_end_of_the_lease(horde:
     assert run(horde, DemoBackend()) == 1
 
     assert time.monotonic() - started_at < 2.5
-    assert 2 <= len(horde.calls_to(SUBMIT)) <= 4
+    assert 3 <= len(horde.calls_to(SUBMIT)) <= 8
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,11 @@ def test_a_reply_the_horde_cannot_take_is_dropped_at_the_end_of_the_lease(horde:
         pytest.param(Response(400, {"error": "cannot parse grammar"}), "unbuildable_grammar", id="grammar"),
         pytest.param(Response(200, raw=b"no JSON"), "generation_error", id="no JSON"),
         pytest.param(Response(200, raw=b"[" * 100_000), "generation_error", id="deep JSON"),
-        pytest.param(Response(200, raw=b" " * (8 * 1024 * 1024 + 1)), "generation_error", id="too long"),
+        pytest.param(
+            Response(200, raw=json.dumps(stands.completion("Yes.")).encode() + b" " * 8 * 1024 * 1024),
+            "generation_error",
+            id="too long",
+        ),
         pytest.param(Response(302, {}, {"Location": "http://127.0.0.1:1/"}), "generation_error", id="redirect"),
     ],
 )
@@ -413,6 +418,23 @@ def test_pops_again_at_once_after_a_reply(horde: Stand) -> None:
 
     assert time.monotonic() - started_at < 0.9
     assert len(bodies(horde, SUBMIT)) == 10
+
+
+def test_a_slot_that_is_freed_ends_the_pause(horde: Stand, backend: Stand) -> None:
+    released = threading.Event()
+    backend.script(COMPLETIONS, Response(body=stands.completion("Yes."), wait_for=released))
+    horde.script(POP, popped(), Response(body=stands.IDLE_POP), DONE)
+    started_at = time.monotonic()
+
+    def release() -> None:
+        horde.wait_for(lambda stand: len(stand.calls_to(POP)) == 2)
+        time.sleep(0.2)  # into the pause
+        released.set()
+
+    _in_background(release, lambda: run(horde, openai_backend(backend), threads=2, is_once=False, poll_seconds=60))
+
+    assert time.monotonic() - started_at < 5
+    assert len(bodies(horde, SUBMIT)) == 1
 
 
 def test_a_refused_worker_still_hands_in_what_it_serves(horde: Stand, backend: Stand) -> None:
