@@ -8,6 +8,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from hordechat.infra import redis
+from tests.horde import Horde, make_person
 
 ANONYMOUS = Path(__file__).parent.parent / "billing_app" / "migrations" / "0001_anonymous.sql"
 TABLES = "queue_rows, processing_gens, waiting_prompts, workers, transfers, api_keys, accounts, users"
@@ -32,3 +33,20 @@ def committed(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
 def closed_breaker() -> None:
     """Let no test inherit a circuit another one opened."""
     redis.breaker.reset()
+
+
+@pytest.fixture
+def horde(db: None) -> Horde:
+    """Walk requests inside the test's transaction: a requester with kudos and a trusted worker owner."""
+    return make_horde()
+
+
+@pytest.fixture
+def committed_horde(committed: None) -> Horde:
+    """Walk requests with real commits."""
+    return make_horde()
+
+
+def make_horde() -> Horde:
+    """Make the two people of a walk."""
+    return Horde(requester=make_person("requester", kudos=10_000), owner=make_person("owner", is_trusted=True))

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 AGEING_SECONDS = 10
 AGEING_POINTS = 50
-"""Every waiting request gains 50 points each 10 seconds: said once, as a difference, it is never updated (decision Q1)."""
+"""Every waiting request gains 50 points each 10 seconds: said as a difference, it never changes (decision Q1)."""
 
 
 def order_key(*, balance: Decimal, activated_at: datetime) -> int:

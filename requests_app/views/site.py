@@ -43,7 +43,7 @@ class FindUserViewSet(ViewSet):
 
 
 class HeartbeatViewSet(ViewSet):
-    """`status/heartbeat`: this node's health alone, or one trouble of the fleet would take every node out of the pool."""
+    """`status/heartbeat`: this node's health alone, or a trouble of the fleet would take out every node."""
 
     @documented(tag="site", answers=Heartbeat)
     def retrieve(self, request: Request) -> Response:  # noqa: ARG002

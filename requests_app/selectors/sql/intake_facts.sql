@@ -24,7 +24,7 @@ SELECT payer.user_id,
   LEFT JOIN LATERAL (
            SELECT api_keys.user_id, accounts.id AS account_id, accounts.posted_kudos
              FROM api_keys
-             JOIN users ON users.id = api_keys.user_id AND users.is_active AND NOT users.is_deleted
+             JOIN users ON users.id = api_keys.user_id AND NOT users.is_deleted
              JOIN accounts ON accounts.user_id = api_keys.user_id AND accounts.kind = 'balance'
             WHERE api_keys.key_hash = ANY(%(key_hashes)s::char(64)[])
               AND api_keys.revoked_at IS NULL

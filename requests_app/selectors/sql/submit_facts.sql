@@ -24,7 +24,6 @@ SELECT generation.id,
   LEFT JOIN LATERAL (
            SELECT api_keys.user_id
              FROM api_keys
-             JOIN users ON users.id = api_keys.user_id AND users.is_active
             WHERE api_keys.key_hash = ANY(%(key_hashes)s::char(64)[])
               AND api_keys.revoked_at IS NULL
             ORDER BY api_keys.id

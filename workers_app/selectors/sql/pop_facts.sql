@@ -20,7 +20,6 @@ SELECT api_keys.user_id,
   LEFT JOIN workers ON workers.name = %(name)s
  WHERE api_keys.key_hash = ANY(%(key_hashes)s::char(64)[])
    AND api_keys.revoked_at IS NULL
-   AND users.is_active
    AND NOT users.is_deleted
  ORDER BY api_keys.id
  LIMIT 1

@@ -1,0 +1,129 @@
+"""How many statements each hot route costs, BEGIN and COMMIT included (savepoints stand for them inside a test).
+
+The counts are exact, so that a statement more is a decision and not an accident; the bounds they keep are the
+architecture's.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.horde import MODEL, Horde, one_value
+
+LARGE_COLUMNS = ("messages", "chat_extras")
+
+
+def statements_of(call: Callable[[], tuple[int, dict[str, Any]]], *, status: int = 200) -> list[str]:
+    """Return the statements one call costs."""
+    with CaptureQueriesContext(connection) as captured:
+        answered, body = call()
+    assert answered == status, body
+    return [query["sql"] for query in captured]
+
+
+def test_an_idle_pop_costs_2(horde: Horde) -> None:
+    horde.pop()
+
+    assert len(statements_of(horde.pop)) == 2
+
+
+def test_a_pop_that_changes_its_declaration_costs_3(horde: Horde) -> None:
+    horde.pop()
+
+    assert len(statements_of(lambda: horde.pop(chat_features=[]))) == 3
+
+
+def test_a_pop_outside_of_the_window_costs_3(horde: Horde) -> None:
+    horde.pop()
+    one_value("UPDATE workers SET last_check_in = now() - interval '31 s' RETURNING 1")
+
+    assert len(statements_of(horde.pop)) == 3
+
+
+def test_a_first_pop_costs_3(horde: Horde) -> None:
+    assert len(statements_of(horde.pop)) == 3
+
+
+def test_a_pop_with_a_job_costs_6(horde: Horde) -> None:
+    horde.queued()
+
+    statements = statements_of(horde.pop)
+
+    assert len(statements) == 6
+    assert [statement for statement in statements if "messages" in statement and "-- claim" not in statement] == []
+
+
+def test_an_accepted_submit_costs_5(horde: Horde) -> None:
+    horde.pop()
+
+    assert len(statements_of(horde.submit, status=202)) == 5
+
+
+@pytest.mark.parametrize("changes", [{"model": "no/model"}, {"messages": [{"role": "user", "content": "x" * 9000}]}])
+def test_a_refused_submit_costs_1(horde: Horde, changes: dict[str, Any]) -> None:
+    horde.pop()
+
+    with CaptureQueriesContext(connection) as captured:
+        assert horde.submit(**changes)[0] >= 400
+
+    assert len(captured) == 1
+
+
+def test_a_body_that_is_refused_costs_none(horde: Horde) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        assert horde.submit(max_tokens=1)[0] == 400
+        assert horde.pop(name=5)[0] == 400
+
+    assert len(captured) == 0
+
+
+def test_a_stored_reply_costs_6(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    assert len(statements_of(lambda: horde.reply(generation_id))) == 6
+
+
+def test_a_fault_costs_4(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    assert len(statements_of(lambda: horde.fault(generation_id))) == 4
+
+
+@pytest.mark.spec("FLW-23", "FLW-24")
+def test_a_status_costs_2_with_the_flags_first(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    horde.reply(generation_id)
+
+    statements = statements_of(lambda: horde.status(request_id))
+
+    assert len(statements) == 2
+    assert "-- chat_status" in statements[0]
+    assert "-- generations" in statements[1]
+
+
+def test_a_cancel_costs_7(horde: Horde) -> None:
+    request_id = horde.queued()
+
+    assert len(statements_of(lambda: horde.cancel(request_id))) == 7
+
+
+def test_find_user_costs_2(horde: Horde) -> None:
+    horde.pop()
+
+    assert len(statements_of(lambda: horde.call("GET", "find_user", api_key=horde.owner.api_key))) == 2
+
+
+def test_the_heartbeat_costs_none(horde: Horde) -> None:
+    assert len(statements_of(lambda: horde.call("GET", "status/heartbeat"))) == 0
+
+
+def test_a_submit_that_lists_models_costs_no_more(horde: Horde) -> None:
+    horde.pop()
+    horde.pop(name="worker two", models=["other/model"], model_id="other/model")
+
+    calls = statements_of(lambda: horde.submit(model=None, models=[MODEL, "other/model"]), status=202)
+
+    assert len(calls) == 5

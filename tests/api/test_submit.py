@@ -1,0 +1,240 @@
+"""A submit stores a reply once and pays it once, or gives the job back."""
+
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.horde import Horde, count_rows, make_person, one_value
+
+LONG = "x" * 400
+
+
+@pytest.mark.spec("SUB-02", "SUB-51", "PRC-01", "PRC-02", "PRC-03", "PRC-10", "PRC-13")
+def test_stores_charges_and_pays(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight(max_tokens=1024)
+
+    status, body = horde.reply(generation_id, message={"role": "assistant", "content": LONG})
+
+    # 100 tokens behind a prompt of the least 20: 100 x 0.027 x C(20), and C(20) is 1.2 + 2.2 ** log2(20 / 1024).
+    earned = Decimal("3.27")
+    assert (status, body) == (200, {"reward": float(earned)})
+    assert horde.kudos(horde.owner) == earned
+    assert horde.kudos(horde.requester) == Decimal(10_000) - 1 - earned - 1
+    assert one_value("SELECT consumed_kudos FROM waiting_prompts WHERE id = %s", [request_id]) == earned + 1
+    assert one_value("SELECT array_agg(idempotency_key ORDER BY id) FROM transfers WHERE kind <> 'start'") == [
+        f"tax:{request_id}",
+        f"burn:{generation_id}",
+        f"reply:{generation_id}",
+    ]
+
+
+@pytest.mark.spec("SUB-30", "SUB-31", "SUB-34", "SUB-36", "SUB-14")
+def test_stores_the_whole_reply(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    horde.reply(
+        generation_id,
+        message={"role": "assistant", "content": "", "reasoning_content": "Hm.", "extra": 1},
+        finish_reason="length",
+        native_finish_reason="max_len",
+        prompt_tokens=0,
+        completion_tokens=7,
+    )
+
+    assert one_value(
+        "SELECT row_to_json(g)::text FROM (SELECT generation, message, finish_reason, native_finish_reason,"
+        " prompt_tokens, completion_tokens, reasoning_tokens, charge_basis FROM processing_gens) g"
+    ) == (
+        '{"generation":"","message":{"role": "assistant", "content": "", "reasoning_content": "Hm."},'
+        '"finish_reason":"length","native_finish_reason":"max_len","prompt_tokens":0,"completion_tokens":7,'
+        '"reasoning_tokens":null,"charge_basis":"output_estimate"}'
+    )
+
+
+@pytest.mark.spec("SUB-35", "SUB-40")
+def test_replaces_nul_characters(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+
+    status, _ = horde.reply(
+        generation_id, message={"role": "assistant", "content": "a\x00b", "reasoning_content": "\x00"}
+    )
+
+    assert status == 200
+    assert horde.status(request_id)[1]["generations"][0]["message"] == {
+        "role": "assistant",
+        "content": "a\ufffdb",
+        "reasoning_content": "\ufffd",
+    }
+
+
+@pytest.mark.spec("PRC-12", "PRC-26")
+def test_charges_no_more_tokens_than_were_asked_for(horde: Horde) -> None:
+    _, generation_id = horde.in_flight(max_tokens=16)
+
+    horde.reply(generation_id, message={"role": "assistant", "content": LONG})
+
+    # 16 tokens x 0.027 x C(16).
+    assert horde.kudos(horde.owner) == Decimal("0.52")
+
+
+def test_pays_a_censored_reply_and_charges_its_burn_alone(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+
+    status, body = horde.reply(generation_id, state="censored")
+
+    assert status == 200
+    assert body["reward"] > 0
+    assert horde.kudos(horde.requester) == Decimal(9998)
+    assert float(horde.kudos(horde.owner)) == body["reward"]
+    assert horde.status(request_id)[1]["generations"][0]["state"] == "censored"
+
+
+def test_lets_an_owner_serve_themselves(horde: Horde) -> None:
+    horde.pop()
+    horde.submit(api_key=horde.owner.api_key)
+    generation_id = horde.pop()[1]["id"]
+
+    assert horde.reply(generation_id)[0] == 200
+    # The tax is the owner's first debit, which lifts the balance to the least a user has; the burn does so again.
+    assert horde.kudos(horde.owner) == Decimal(25)
+
+
+@pytest.mark.spec("SUB-42")
+def test_pays_one_of_two_equal_replies(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    horde.reply(generation_id)
+    owner, requester = horde.kudos(horde.owner), horde.kudos(horde.requester)
+
+    status, body = horde.reply(generation_id)
+
+    assert (status, body["rc"]) == (400, "DuplicateGen")
+    assert (horde.kudos(horde.owner), horde.kudos(horde.requester)) == (owner, requester)
+
+
+INVALID: list[tuple[dict[str, Any], str]] = [
+    ({"message": None}, "message"),
+    ({"finish_reason": None}, "finish_reason"),
+    ({"model_id": None}, "model_id"),
+    ({"finish_reason": "tired"}, "finish_reason"),
+    ({"finish_reason": "tool_calls"}, "finish_reason"),
+    ({"message": {"role": "user", "content": "x"}}, "message.role"),
+    ({"message": {"role": "assistant", "content": None}}, "message.content"),
+    ({"message": {"role": "assistant"}}, "message.content"),
+    ({"message": {"role": "assistant", "content": "x", "tool_calls": []}}, "message.tool_calls"),
+    (
+        {"message": {"role": "assistant", "content": "x", "reasoning_content": "é" * 600_000}},
+        "message.reasoning_content",
+    ),
+    ({"native_finish_reason": "x" * 33}, "native_finish_reason"),
+    ({"prompt_tokens": -1}, "prompt_tokens"),
+    ({"completion_tokens": 10_000_001}, "completion_tokens"),
+    ({"reasoning_tokens": True}, "reasoning_tokens"),
+    ({"generation": "x"}, "generation"),
+]
+
+
+@pytest.mark.spec("SUB-04", "SUB-08", "SUB-20", "SUB-21", "SUB-22", "SUB-45", "SUB-46")
+@pytest.mark.parametrize(("changes", "path"), INVALID)
+def test_refuses_an_invalid_reply_and_leaves_the_job_pending(horde: Horde, changes: dict[str, Any], path: str) -> None:
+    _, generation_id = horde.in_flight()
+    before = count_rows("transfers")
+
+    status, body = horde.reply(generation_id, **changes)
+
+    assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
+    assert f"'{path}'" in body["message"]
+    assert count_rows("transfers") == before
+    assert horde.reply(generation_id)[0] == 200
+
+
+@pytest.mark.spec("SUB-24", "SUB-15")
+def test_refuses_another_model(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    assert horde.reply(generation_id, model_id="other/model") == (
+        400,
+        {
+            "message": "'model_id' is 'other/model' and the job was assigned to 'demo/echo'.",
+            "rc": "ChatModelMismatch",
+        },
+    )
+
+
+@pytest.mark.spec("SUB-41")
+def test_checks_in_the_documented_order(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    stranger = make_person("stranger")
+
+    assert horde.reply(str(uuid4()), api_key="nobody", state="tired")[1]["rc"] == "BadRequest"
+    assert horde.reply(str(uuid4()), api_key="nobody")[1]["rc"] == "InvalidJobID"
+    assert horde.reply("no uuid", api_key="nobody")[0] == 404
+    assert horde.reply(generation_id, api_key="nobody", message=None)[1]["rc"] == "InvalidAPIKey"
+    assert horde.reply(generation_id, api_key=stranger.api_key, message=None)[1]["rc"] == "WrongCredentials"
+    assert horde.reply(generation_id, message=None, model_id="other")[1]["rc"] == "ChatSubmitInvalid"
+    assert horde.reply(generation_id)[0] == 200
+    assert horde.reply(generation_id, message=None)[1]["rc"] == "DuplicateGen"
+
+
+@pytest.mark.spec("SUB-19")
+def test_requires_generation_of_a_text_submit(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    status, body = horde.reply(generation_id, message=None, finish_reason=None, model_id=None)
+
+    assert (status, body["errors"]) == (400, {"generation": "Field required."})
+
+
+@pytest.mark.spec("SUB-43")
+def test_refuses_a_text_body_for_a_chat_job(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    status, body = horde.reply(generation_id, message=None, finish_reason=None, model_id=None, generation="hello")
+
+    assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
+
+
+@pytest.mark.spec("SUB-25", "SUB-26", "FLW-04", "FLW-19")
+def test_gives_a_job_back(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    before = count_rows("transfers")
+
+    assert horde.fault(generation_id) == (200, {"reward": 0.0})
+
+    status = horde.status(request_id)[1]
+    assert (status["waiting"], status["processing"], status["restarted"]) == (1, 0, 1)
+    assert one_value("SELECT aborted_jobs + uncompleted_jobs FROM workers") == 2
+    assert count_rows("transfers", "queue_rows") == before | {"queue_rows": 1}
+    assert horde.pop()[1]["id"] not in {None, generation_id}
+
+
+@pytest.mark.spec("SUB-27", "LSE-26")
+def test_refuses_a_second_fault_and_a_late_reply(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    horde.fault(generation_id)
+
+    for status, body in (horde.fault(generation_id), horde.reply(generation_id, message=None)):
+        assert (status, body) == (
+            400,
+            {
+                "message": f"Processing Generation with ID {generation_id} took too long to process "
+                "and has been aborted! Generations must complete within 150 seconds.",
+                "rc": "AbortedGen",
+            },
+        )
+    assert one_value("SELECT n FROM waiting_prompts WHERE id = %s", [request_id]) == 1
+
+
+@pytest.mark.spec("SUB-44")
+def test_takes_a_fault_sent_as_a_text_body(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    assert horde.fault(generation_id, model_id=None, generation="")[0] == 200
+
+
+def test_refuses_a_fault_with_another_model(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    assert horde.fault(generation_id, model_id="other")[1]["rc"] == "ChatModelMismatch"
+    assert one_value("SELECT faulted FROM processing_gens") is False

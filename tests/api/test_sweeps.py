@@ -1,0 +1,99 @@
+"""What beat does about overdue work, one bounded batch a run."""
+
+from datetime import timedelta
+
+import pytest
+
+from hordechat.celery import BEAT_SCHEDULE, app
+from hordechat.infra import beat_marks, clock
+from requests_app import tasks
+from requests_app.selectors import readiness
+from requests_app.services import expiry, faults
+from tests.horde import Horde, count_rows, one_value
+
+
+@pytest.mark.spec("LSE-04", "LSE-05", "LSE-06", "LSE-08")
+def test_aborts_a_lease_after_its_150_seconds(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    popped_at = one_value("SELECT created FROM processing_gens")
+
+    assert faults.abort_lapsed(now=popped_at + timedelta(seconds=149.9)) == 0
+    assert faults.abort_lapsed(now=popped_at + timedelta(seconds=150)) == 1
+
+    body = horde.status(request_id)[1]
+    assert (body["waiting"], body["processing"], body["restarted"]) == (1, 0, 1)
+    assert horde.reply(generation_id)[1]["rc"] == "AbortedGen"
+    assert one_value("SELECT aborted_jobs FROM workers") == 1
+
+
+def test_takes_a_reply_past_the_deadline_until_the_sweep_has_come(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    one_value("UPDATE processing_gens SET deadline = now() - interval '50 s' RETURNING 1")
+
+    assert horde.reply(generation_id)[0] == 200
+
+
+def test_aborts_one_batch_a_run(horde: Horde) -> None:
+    horde.pop()
+    for _ in range(5):
+        horde.submit()
+        horde.pop()
+    late = clock.now() + timedelta(seconds=200)
+
+    assert [faults.abort_lapsed(now=late, limit=3) for _ in range(3)] == [3, 2, 0]
+
+
+def test_deletes_a_request_20_minutes_after_its_activation(horde: Horde) -> None:
+    request_id = horde.queued()
+    activated_at = one_value("SELECT created FROM waiting_prompts")
+
+    assert expiry.expire_batch(now=activated_at + timedelta(minutes=19, seconds=59)) == 0
+    assert expiry.expire_batch(now=activated_at + timedelta(minutes=20)) == 1
+
+    assert horde.status(request_id)[0] == 404
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
+def test_sweeps_a_request_that_was_never_activated(horde: Horde) -> None:
+    horde.queued()
+    one_value("UPDATE waiting_prompts SET active = false RETURNING 1")
+
+    assert expiry.expire_batch(now=clock.now() + timedelta(hours=1)) == 1
+
+
+def test_keeps_the_ledger_of_an_expired_request(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    horde.reply(generation_id)
+    before = count_rows("transfers")
+
+    expiry.expire_batch(now=clock.now() + timedelta(hours=1))
+
+    assert count_rows("transfers", "waiting_prompts") == before | {"waiting_prompts": 0}
+
+
+def test_every_scheduled_task_exists_and_is_bounded() -> None:
+    for entry in BEAT_SCHEDULE.values():
+        task = app.tasks[entry["task"]]
+        assert task.expires == 60
+        assert task.time_limit == 55
+
+
+@pytest.mark.parametrize("name", readiness.BEAT_TASKS)
+def test_a_task_runs_and_leaves_its_mark(horde: Horde, name: str) -> None:
+    getattr(tasks, name)(unknown_keyword=1)
+
+    [seconds] = beat_marks.seconds_since_last_runs([name], now=clock.now().timestamp()).values()
+    assert seconds is not None
+    assert seconds < 5
+
+
+def test_readiness_shows_runs_and_backlog(horde: Horde) -> None:
+    horde.in_flight()
+    one_value("UPDATE processing_gens SET deadline = now() - interval '1 s' RETURNING 1")
+    tasks.expire_requests()
+
+    report = readiness.get(now=clock.now()).as_json()
+
+    assert report["status"] == "ok"
+    assert report["beat"]["abort_lapsed_leases"]["backlog"] == 1  # type: ignore[index]
+    assert report["beat"]["expire_requests"]["seconds_since_last_run"] < 5  # type: ignore[index]

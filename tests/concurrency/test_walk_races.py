@@ -1,0 +1,208 @@
+"""Whoever races for a slot, a reply or a fault: one wins, kudos are conserved, no slot is lost or added."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TypeVar
+
+import pytest
+from django.db import connection, connections, transaction
+
+from billing_app.selectors import ledger
+from hordechat.infra import clock
+from requests_app.services import expiry, faults
+from tests.horde import Horde, count_rows, one_value
+
+Result = TypeVar("Result")
+PARALLEL = 16
+
+
+def at_once(*calls: Callable[[], Result]) -> list[Result]:
+    """Run the calls in threads, each on a connection of its own, let go at the same moment."""
+    gate = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Result]) -> Result:
+        connection.ensure_connection()
+        gate.wait(timeout=30)
+        try:
+            return call()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result(timeout=60) for future in [pool.submit(run, call) for call in calls]]
+
+
+def codes(answers: list[tuple[int, dict[str, object]]]) -> list[object]:
+    """Return how each call ended: its `rc`, or its status."""
+    return sorted(str(body.get("rc", status)) for status, body in answers)
+
+
+def assert_sound_ledger() -> None:
+    assert ledger.reconcile().is_sound
+
+
+def test_one_of_many_workers_gets_the_only_slot(committed_horde: Horde) -> None:
+    committed_horde.queued()
+    names = [f"worker {number}" for number in range(PARALLEL)]
+    for name in names:
+        one_value("UPDATE waiting_prompts SET active = false RETURNING 1")
+        committed_horde.pop(name=name)
+    one_value("UPDATE waiting_prompts SET active = true RETURNING 1")
+
+    answers = at_once(*[lambda name=name: committed_horde.pop(name=name) for name in names])  # type: ignore[misc]
+
+    assert len([body["id"] for _, body in answers if body["id"] is not None]) == 1
+    assert count_rows("processing_gens", "queue_rows") == {"processing_gens": 1, "queue_rows": 0}
+
+
+def test_each_slot_goes_out_once(committed_horde: Horde) -> None:
+    names = [f"worker {number}" for number in range(PARALLEL)]
+    for name in names:
+        committed_horde.pop(name=name)
+    requests = {committed_horde.submit()[1]["id"] for _ in range(60)}
+
+    def drain(name: str) -> list[str]:
+        jobs = []
+        while (job := committed_horde.pop(name=name)[1]["id"]) is not None:
+            jobs.append(job)
+        return jobs
+
+    handed = at_once(*[lambda name=name: drain(name) for name in names])  # type: ignore[misc]
+
+    jobs = [job for part in handed for job in part]
+    assert len(jobs) == len(set(jobs)) == len(requests)
+    assert one_value("SELECT count(DISTINCT request_id) FROM processing_gens") == len(requests)
+
+
+def test_one_pop_registers_a_new_name(committed_horde: Horde) -> None:
+    answers = at_once(*[committed_horde.pop] * PARALLEL)
+
+    assert codes(answers) == ["200"] * PARALLEL
+    assert count_rows("workers") == {"workers": 1}
+
+
+def test_two_owners_racing_for_a_name_get_one_worker(committed_horde: Horde) -> None:
+    keys = [committed_horde.owner.api_key, committed_horde.requester.api_key]
+
+    answers = at_once(*[lambda key=key: committed_horde.pop(api_key=key) for key in keys])  # type: ignore[misc]
+
+    assert codes(answers) == ["200", "WrongCredentials"]
+
+
+@pytest.mark.spec("SUB-32", "SUB-42", "PRC-01")
+def test_one_of_many_equal_replies_is_paid(committed_horde: Horde) -> None:
+    _, generation_id = committed_horde.in_flight()
+
+    answers = at_once(*[lambda: committed_horde.reply(generation_id)] * PARALLEL)
+
+    assert codes(answers) == ["200"] + ["DuplicateGen"] * (PARALLEL - 1)
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 1
+    assert_sound_ledger()
+
+
+def test_a_slot_comes_back_once_from_many_faults(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    answers = at_once(*[lambda: committed_horde.fault(generation_id)] * PARALLEL)
+
+    assert codes(answers) == ["200"] + ["AbortedGen"] * (PARALLEL - 1)
+    assert one_value("SELECT n FROM waiting_prompts WHERE id = %s", [request_id]) == 1
+    assert one_value("SELECT aborted_jobs FROM workers") == 1
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_reply_against_a_fault_against_the_sweep(committed_horde: Horde, attempt: int) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+    late = clock.now() + timedelta(seconds=200)
+
+    def sweep() -> tuple[int, dict[str, object]]:
+        return (200, {}) if faults.abort_lapsed(now=late) else (0, {"rc": "nothing to sweep"})
+
+    answers = at_once(lambda: committed_horde.reply(generation_id), lambda: committed_horde.fault(generation_id), sweep)
+
+    assert codes(answers).count("200") == 1
+    is_stored = one_value("SELECT generation IS NOT NULL FROM processing_gens")
+    assert one_value("SELECT faulted FROM processing_gens") is not is_stored
+    assert one_value("SELECT n FROM waiting_prompts WHERE id = %s", [request_id]) == (0 if is_stored else 1)
+    assert count_rows("queue_rows") == {"queue_rows": 0 if is_stored else 1}
+    assert_sound_ledger()
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_cancel_against_a_pop(committed_horde: Horde, attempt: int) -> None:
+    request_id = committed_horde.queued()
+
+    _, (_, popped) = at_once(lambda: committed_horde.cancel(request_id), committed_horde.pop)
+
+    assert one_value("SELECT n FROM waiting_prompts WHERE id = %s", [request_id]) == 0
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+    assert committed_horde.status(request_id)[1]["done"] is (popped["id"] is None)
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_cancel_against_a_fault(committed_horde: Horde, attempt: int) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    at_once(lambda: committed_horde.cancel(request_id), lambda: committed_horde.fault(generation_id))
+
+    body = committed_horde.status(request_id)[1]
+    assert (body["waiting"], body["done"]) == (0, True)
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_pop_against_the_expiry(committed_horde: Horde, attempt: int) -> None:
+    request_id = committed_horde.queued()
+    one_value("UPDATE waiting_prompts SET expiry = now() + interval '1 h' RETURNING 1")
+    later = clock.now() + timedelta(hours=2)
+
+    _, (_, popped) = at_once(lambda: (expiry.expire_batch(now=later), {}), committed_horde.pop)
+
+    is_gone = committed_horde.status(request_id)[0] == 404
+    assert is_gone or popped["id"] is not None
+    if is_gone and popped["id"] is not None:
+        assert committed_horde.reply(popped["id"])[1]["rc"] == "InvalidJobID"
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
+@pytest.mark.spec("FLW-19")
+def test_sweeping_twice_at_once_aborts_each_lapsed_lease_once(committed_horde: Horde) -> None:
+    committed_horde.pop()
+    for _ in range(30):
+        committed_horde.submit()
+        committed_horde.pop()
+    late = clock.now() + timedelta(seconds=200)
+
+    counts = at_once(*[lambda: faults.abort_lapsed(now=late)] * 2)
+
+    assert sum(counts) == 30
+    assert one_value("SELECT aborted_jobs FROM workers") == 30
+    assert count_rows("queue_rows") == {"queue_rows": 30}
+    assert one_value("SELECT count(*) FROM waiting_prompts WHERE n = 1") == 30
+
+
+def test_expiring_twice_at_once_deletes_each_request_once(committed_horde: Horde) -> None:
+    committed_horde.pop()
+    for _ in range(30):
+        committed_horde.submit()
+        committed_horde.pop()
+    later = clock.now() + timedelta(hours=1)
+
+    counts = at_once(*[lambda: expiry.expire_batch(now=later)] * 2)
+
+    assert sum(counts) == 30
+    assert count_rows("waiting_prompts", "processing_gens") == {"waiting_prompts": 0, "processing_gens": 0}
+
+
+def test_a_sweep_leaves_alone_what_another_holds(committed_horde: Horde) -> None:
+    request_id = committed_horde.queued()
+    later = clock.now() + timedelta(hours=1)
+
+    with transaction.atomic():
+        one_value("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [request_id])
+        [count] = at_once(lambda: expiry.expire_batch(now=later))
+
+    assert count == 0
+    assert expiry.expire_batch(now=later) == 1
