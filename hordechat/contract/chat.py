@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, SkipValidation, field_validator
+from pydantic import BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, field_validator
 
 from hordechat.contract.limits import (
     DEFAULT_CHAT_OUTPUT_TOKENS,
@@ -39,6 +39,12 @@ MessageContent = str | list[dict[str, str]]
 ModelName = Annotated[str, Field(min_length=1, max_length=MAX_MODEL_NAME_CHARACTERS)]
 OutputTokens = Annotated[int, Field(ge=MIN_OUTPUT_TOKENS, le=MAX_CHAT_OUTPUT_TOKENS)]
 Penalty = Annotated[float, Field(ge=-2, le=2)]
+StopSequences = Annotated[
+    list[str],
+    # One type inside, so that a fault is reported under `stop` and not under each form of it.
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 
 
 class TextPart(StrictModel):
@@ -104,7 +110,7 @@ class ChatBody(StrictModel):
     presence_penalty: Penalty | None = None
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     reasoning_effort: Annotated[ReasoningEffort, Field(strict=False)] | None = None
-    stop: str | list[str] | None = Field(None, union_mode="left_to_right")
+    stop: StopSequences | None = None
     n: int | None = None
     stream: bool | None = None
     stream_options: object = Field(None, description="Accepted and not applied.")
@@ -201,8 +207,8 @@ def _read_max_length(body: ChatBody) -> int:
     return sent.pop() if sent else DEFAULT_CHAT_OUTPUT_TOKENS
 
 
-def _read_stop(stop: str | list[str] | None) -> tuple[str, ...]:
-    sequences = tuple([stop] if isinstance(stop, str) else stop or [])
+def _read_stop(stop: list[str] | None) -> tuple[str, ...]:
+    sequences = tuple(stop or ())
     different = set(sequences)
     if len(different) > MAX_STOP_SEQUENCES:
         raise TooManyStopSequences(f"'stop' holds more than {MAX_STOP_SEQUENCES} different sequences.")

@@ -95,16 +95,16 @@ def validate(model: type[Model], body: Mapping[str, object], *, at: Sequence[str
 
     Raises:
         InvalidPayload: fields that do not validate, each under its path below `at`.
-        UnsupportedChatParameter: a key the model forbids, which comes before any other finding (RFS-34).
+        UnsupportedChatParameter: a key the model forbids; wrong types and ranges come before it (RFS-34).
     """
     try:
         return model.model_validate(body)
     except ValidationError as error:
         findings = error.errors(include_url=False, include_context=False, include_input=False)
-        for finding in findings:
-            if finding["type"] == "extra_forbidden":
-                raise UnsupportedChatParameter.key(path_of([*at, *finding["loc"]])) from None
-        raise InvalidPayload(_sentences(findings, at)) from None
+        faults = [finding for finding in findings if finding["type"] != "extra_forbidden"]
+        if not faults:
+            raise UnsupportedChatParameter.key(path_of([*at, *findings[0]["loc"]])) from None
+        raise InvalidPayload(_sentences(faults, at)) from None
 
 
 def _sentences(findings: "Iterable[ErrorDetails]", at: Sequence[str | int]) -> dict[str, str]:

@@ -1,22 +1,26 @@
 """The one place where an error becomes a response, for REST views, plain views and Django's own pages alike."""
 
 import logging
+from collections.abc import Callable
+from functools import wraps
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework.exceptions import APIException, MethodNotAllowed
 from rest_framework.response import Response
 
+from hordechat.contract.limits import MAX_REFUSED_VALUE_CHARACTERS
 from hordechat.errors import ErrorCode, HordeError
 from hordechat.http.error_status import STATUS_BY_CODE
 from hordechat.http.rendering import to_json
 from hordechat.infra.metrics import REFUSALS
 
 logger = logging.getLogger(__name__)
+SAFE_METHODS = ("GET", "HEAD")
 
 
 class RequestTooLarge(HordeError):
@@ -43,7 +47,7 @@ class RefusedMethod(HordeError):
     code: ClassVar = ErrorCode.METHOD_NOT_ALLOWED
 
     def __init__(self, *, method: str) -> None:
-        super().__init__(f"The method {method} is not allowed on this route.")
+        super().__init__(f"The method {method[:MAX_REFUSED_VALUE_CHARACTERS]} is not allowed on this route.")
 
 
 class MalformedRequest(HordeError):
@@ -85,7 +89,8 @@ def as_refusal(error: BaseException) -> HordeError:
             )
         case APIException() | SuspiciousOperation():
             return MalformedRequest("The request cannot be read.")
-        case OperationalError() | PoolTimeout() | TooManyRequests():
+        # Of a connection that broke, the first use is an operational error and each later one an interface error.
+        case OperationalError() | InterfaceError() | PoolTimeout() | TooManyRequests():
             logger.error("the database cannot be used", exc_info=error)
             return ServiceUnavailable()
         case _:
@@ -133,3 +138,17 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """Answer an error outside of REST views; Django logged it."""
     return plain_response(UnexpectedError())
+
+
+def require_safe(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Let a view outside of REST answer GET and HEAD alone."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        if request.method in SAFE_METHODS:
+            return view(request)
+        response = plain_response(RefusedMethod(method=str(request.method)))
+        response["Allow"] = ", ".join(SAFE_METHODS)
+        return response
+
+    return guarded

@@ -12,12 +12,20 @@ LINE = "%(asctime)s %(levelname)-7s [%(request_id)s] %(name)s: %(message)s"
 
 
 class RequestIdFilter(logging.Filter):
-    """Give each record the id of the request it was written for, and keep it on one line."""
+    """Give each record the id of the request it was written for."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add `request_id`; always true."""
         record.request_id = request_id.get()
         return True
+
+
+class LineFormatter(logging.Formatter):
+    """Keep each message on one line, so that nothing a client sent can look like a record of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Return the line; a traceback follows on further lines."""
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
 
 
 def configure(options: Mapping[str, str]) -> None:
@@ -27,10 +35,14 @@ def configure(options: Mapping[str, str]) -> None:
             "version": 1,
             "disable_existing_loggers": False,
             "filters": {"request_id": {"()": RequestIdFilter}},
-            "formatters": {"line": {"format": LINE}},
+            "formatters": {"line": {"()": LineFormatter, "fmt": LINE}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "filters": ["request_id"], "formatter": "line"}},
             "root": {"handlers": ["stderr"], "level": options["level"]},
             # Expected refusals are counted, not logged (Django would log each 4xx as a warning).
-            "loggers": {"django.request": {"level": "ERROR"}, "httpx2": {"level": "WARNING"}},
+            "loggers": {
+                "django.request": {"level": "ERROR"},
+                "django.security": {"level": "CRITICAL"},
+                "httpx2": {"level": "WARNING"},
+            },
         }
     )

@@ -1,7 +1,7 @@
 """Plain SQL beside the code that runs it: load a `.sql` file, run it, get values.
 
-Parameters go by name (`%(name)s`) and are never formatted in. A row comes back as the caller's dataclass, each column in
-the field of its name.
+Parameters go by name (`%(name)s`) and are never formatted in. A row comes back as the caller's dataclass, each column
+in the field of its name.
 """
 
 from collections.abc import Mapping

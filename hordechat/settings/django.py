@@ -66,6 +66,7 @@ DATABASES = {
         "OPTIONS": {
             "connect_timeout": 5,
             "application_name": "hordechat",
+            **HORDE.database_options,
             **(
                 {
                     "pool": {

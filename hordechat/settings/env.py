@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,24 +23,38 @@ class BadEnvironment(SystemExit):
     """The environment cannot be used; the process stops and the message names the variable."""
 
 
+def _split(url: str, advice: str) -> SplitResult:
+    """Split a URL; what is wrong with it is never quoted, its password may be in there."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(advice) from None
+    return parts
+
+
 def _require_postgresql_url(value: str) -> str:
-    parts = urlsplit(value)
+    advice = "has to look like postgresql://user:password@host:5432/database, special characters as %xx"
+    parts = _split(value, advice)
     if parts.scheme not in {"postgresql", "postgres"} or not parts.path.strip("/"):
-        message = "has to look like postgresql://user:password@host:5432/database"
-        raise ValueError(message)
+        raise ValueError(advice)
     return value
 
 
 def _require_redis_url(value: str) -> str:
-    if urlsplit(value).scheme not in {"redis", "rediss", "unix"}:
-        message = "has to look like redis://host:6379 or unix:///path/to/socket"
-        raise ValueError(message)
+    advice = "has to look like redis://host:6379 or unix:///path/to/socket"
+    parts = _split(value, advice)
+    if not (parts.hostname if parts.scheme in {"redis", "rediss"} else parts.scheme == "unix" and parts.path):
+        raise ValueError(advice)
     return value
 
 
 def _require_peppers(value: str) -> str:
-    for entry in value.split(","):
-        identifier, _, secret = entry.partition(":")
+    entries = [entry.partition(":") for entry in value.split(",")]
+    if len({identifier for identifier, _, _ in entries}) < len(entries):
+        message = "names two secrets by the same id"
+        raise ValueError(message)
+    for identifier, _, secret in entries:
         if not identifier.isidentifier() or len(secret) < MINIMUM_SECRET_CHARACTERS:
             message = (
                 f"has to look like id:secret[,id:secret…], each secret at least {MINIMUM_SECRET_CHARACTERS} characters"
@@ -57,7 +71,8 @@ class Environment(BaseModel):
     database_url: Annotated[str, AfterValidator(_require_postgresql_url)] = Field(
         alias="DATABASE_URL",
         description="PostgreSQL 15 or later, as `postgresql://user:password@host:5432/database`. "
-        "A socket folder goes into the query: `?host=/run/postgresql`.",
+        "A socket folder goes into the query, `?host=/run/postgresql`, as do libpq's other options, "
+        "`?sslmode=require`.",
     )
     redis_url: Annotated[str, AfterValidator(_require_redis_url)] = Field(
         alias="REDIS_URL",
@@ -148,7 +163,7 @@ class Environment(BaseModel):
         """Return the URL of one logical database of the Redis server."""
         parts = urlsplit(self.redis_url)
         if parts.scheme == "unix":
-            return f"unix://{parts.path}?db={number}"
+            return f"unix://{parts.netloc}{parts.path}?db={number}"
         return parts._replace(path=f"/{number}").geturl()
 
     @property
@@ -156,7 +171,7 @@ class Environment(BaseModel):
         """Where Celery's messages go, in kombu's spelling."""
         parts = urlsplit(self.redis_url)
         if parts.scheme == "unix":
-            return f"redis+socket://{parts.path}?virtual_host={REDIS_BROKER_DATABASE}"
+            return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={REDIS_BROKER_DATABASE}"
         return self.redis_database(REDIS_BROKER_DATABASE)
 
     @property
@@ -171,6 +186,12 @@ class Environment(BaseModel):
             "HOST": query.get("host", parts.hostname or ""),
             "PORT": query.get("port", str(parts.port or "")),
         }
+
+    @property
+    def database_options(self) -> dict[str, str]:
+        """Further options of `DATABASE_URL` for libpq, such as `sslmode`."""
+        query = parse_qs(urlsplit(self.database_url).query)
+        return {name: values[-1] for name, values in query.items() if name not in {"host", "port"}}
 
 
 def load() -> Environment:

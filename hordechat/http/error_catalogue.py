@@ -1,0 +1,156 @@
+"""What each return code means and what to do about it, as `docs/errors.md`, which links may point into for good.
+
+`python -m hordechat.http.error_catalogue [--check]` writes that page.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from hordechat.contract import limits
+from hordechat.errors import ErrorCode
+from hordechat.http.error_status import STATUS_BY_CODE
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A return code's line on the page."""
+
+    meaning: str
+    remedy: str
+
+
+CATALOGUE: dict[ErrorCode, Entry] = {
+    ErrorCode.ABORTED_GENERATION: Entry(
+        "The generation was given up: its lease lapsed before the reply came, or its worker gave it back.",
+        "Drop the reply and pop again. If it happens often, declare smaller limits or serve a faster model.",
+    ),
+    ErrorCode.ANONYMOUS_FORBIDDEN_WORKER: Entry(
+        "The anonymous key cannot run workers.",
+        "Ask the operator of the site for an account and pop with its key.",
+    ),
+    ErrorCode.BAD_REQUEST: Entry(
+        "The request cannot be read, or a value has the wrong shape, type or range.",
+        "Correct what the message names; `errors`, when present, has a sentence for each path. "
+        "A missing `apikey` header is reported there too.",
+    ),
+    ErrorCode.CHAT_DECLARATION_INVALID: Entry(
+        "The chat fields of a pop do not fit together.",
+        "Correct the field the message names. Nothing was handed out, and the last valid declaration stands.",
+    ),
+    ErrorCode.CHAT_MODEL_MISMATCH: Entry(
+        "A reply or fault names another model than its job was assigned to.",
+        "Send the `model` of the pop's answer as `model_id`.",
+    ),
+    ErrorCode.CHAT_REQUEST_CONFLICT: Entry(
+        "Two values of a chat request contradict each other.", "Send only one of the keys the message names."
+    ),
+    ErrorCode.CHAT_SUBMIT_INVALID: Entry(
+        "A worker's submit is not shaped like a reply to its job.",
+        "Correct the fields the message names and submit again; the job is still yours until its lease ends.",
+    ),
+    ErrorCode.DUPLICATE_GENERATION: Entry(
+        "The generation has a reply already, and its worker was paid for it.",
+        "Nothing to do: an earlier try of the same submit arrived.",
+    ),
+    ErrorCode.EXCESSIVE_STOP_SEQUENCE: Entry(
+        f"The sequences of `stop` hold more than {limits.MAX_STOP_SEQUENCE_CHARACTERS} characters together.",
+        "Send shorter or fewer sequences.",
+    ),
+    ErrorCode.INTERNAL_SERVER_ERROR: Entry(
+        "The server met something its code did not foresee.",
+        "Try again later. Tell the operator the `X-Request-Id` of the answer: the log has the details under it.",
+    ),
+    ErrorCode.INVALID_API_KEY: Entry(
+        "No user has this API key, or the key was revoked.",
+        "Check the `apikey` header; ask the operator for a key, or use `0000000000` to stay anonymous.",
+    ),
+    ErrorCode.INVALID_JOB_ID: Entry(
+        "No generation has this id; it may have expired with its request.",
+        "Drop the reply and pop again. Send the `id` of the pop's answer unchanged.",
+    ),
+    ErrorCode.METHOD_NOT_ALLOWED: Entry(
+        "The route exists and does not take this method.", "Use a method the `Allow` header lists."
+    ),
+    ErrorCode.NO_ELIGIBLE_WORKER: Entry(
+        "The models are known and no online worker serves one of them now.",
+        "Try again later, or accept more models.",
+    ),
+    ErrorCode.NUL_BYTE_IN_PAYLOAD: Entry(
+        "A string or key of the body holds the character U+0000, which cannot be stored.",
+        "Remove the character or replace it.",
+    ),
+    ErrorCode.PROMPT_EXCEEDS_CONTEXT: Entry(
+        "The conversation and the reply asked for do not fit the context.",
+        "Shorten the conversation or lower `max_tokens`.",
+    ),
+    ErrorCode.REQUEST_NOT_FOUND: Entry(
+        "No request of this family has this id.",
+        f"Check the id; requests are kept for {limits.REQUEST_LIFE_SECONDS // 60} minutes after their last activity.",
+    ),
+    ErrorCode.REQUEST_TOO_LARGE: Entry(
+        "The body is larger than this route takes.", "Send less; the message names the limit in bytes."
+    ),
+    ErrorCode.ROUTE_NOT_FOUND: Entry("No route has this path.", "Check the path; `/api/schema/` lists the routes."),
+    ErrorCode.SERVICE_UNAVAILABLE: Entry(
+        "The server cannot reach its database, and changed nothing.",
+        "Repeat the request after the seconds of the `Retry-After` header.",
+    ),
+    ErrorCode.TOO_MANY_STOP_SEQUENCES: Entry(
+        f"`stop` holds more than {limits.MAX_STOP_SEQUENCES} different sequences.", "Send fewer sequences."
+    ),
+    ErrorCode.UNKNOWN_CHAT_MODEL: Entry(
+        "No online worker declared this model.",
+        "Check the spelling, or try again when a worker serves it.",
+    ),
+    ErrorCode.UNSUPPORTED_CHAT_PARAMETER: Entry(
+        "A key or value of a chat request is outside the contract, passes one of its limits, or is not served yet.",
+        "Remove or change what the message names; `/api/schema/` lists what is accepted.",
+    ),
+    ErrorCode.USER_NOT_FOUND: Entry("Nobody has the API key a look-up names.", "Check the `apikey` header."),
+    ErrorCode.WRONG_CREDENTIALS: Entry(
+        "The API key is not the key of the worker's owner.",
+        "Use the owner's key, or give the worker a name of its own: names are taken across the site.",
+    ),
+}
+
+HEAD = """\
+# Errors
+
+Generated from `hordechat/http/error_catalogue.py` by `python -m hordechat.http.error_catalogue`.
+
+Every refusal is a JSON object with `message`, a sentence for people, and `rc`, a return code for programs. Messages may
+change; return codes and their statuses do not. A body that does not validate adds `errors`, a sentence for each path.
+Every response carries `X-Request-Id`, under which the server's log has what happened.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    sections = [_section(code, CATALOGUE[code], STATUS_BY_CODE[code]) for code in sorted(ErrorCode)]
+    return "\n".join([HEAD, *sections])
+
+
+def _section(code: ErrorCode, entry: Entry, status: HTTPStatus) -> str:
+    return f"## {code}\n\nStatus {status.value}. {entry.meaning}\n\n{entry.remedy}\n"
+
+
+def main() -> int:
+    """Write the page, or with `--check` only say whether it is up to date."""
+    parser = argparse.ArgumentParser(prog="python -m hordechat.http.error_catalogue", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is out of date")
+    if not parser.parse_args().check:
+        PAGE.write_text(render(), encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == render():
+        return 0
+    sys.stderr.write("docs/errors.md is out of date: run python -m hordechat.http.error_catalogue.\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Write `docs/settings.md` from the typed environment: `python -m hordechat.settings.document [--check]`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from hordechat.settings.env import Environment
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+HEAD = """\
+# Settings
+
+Generated from `hordechat/settings/env.py` by `python -m hordechat.settings.document`; change the descriptions there.
+
+Every process of hordechat reads its settings from environment variables, once, when it starts. An empty variable counts
+as absent. A required variable that is absent, or a value that cannot be used, stops the process with exit code 1 and a
+line for each variable on standard error; values are not shown, secrets may be among them. `script/server` sets what a
+local site needs.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    fields = list(Environment.model_fields.values())
+    required = [field for field in fields if field.is_required()]
+    optional = [field for field in fields if not field.is_required()]
+    return "\n".join(
+        [
+            HEAD,
+            "## Required",
+            "",
+            "| Variable | Meaning |",
+            "| --- | --- |",
+            *(f"| `{field.alias}` | {field.description} |" for field in required),
+            "",
+            "## With a default",
+            "",
+            "| Variable | Default | Values | Meaning |",
+            "| --- | --- | --- | --- |",
+            *(
+                f"| `{field.alias}` | {_default_of(field)} | {_values_of(field)} | {field.description} |"
+                for field in optional
+            ),
+            "",
+        ]
+    )
+
+
+def _default_of(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "of the machine"
+    return f"`{field.default}`" if field.default != "" else "empty"
+
+
+def _values_of(field: FieldInfo) -> str:
+    schema = Environment.model_json_schema()["properties"][field.alias]
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema["type"] == "integer":
+        return f"{schema['minimum']} to {schema['maximum']}"
+    if "pattern" in schema:
+        return f"`{schema['pattern']}`"
+    return "text"
+
+
+def main() -> int:
+    """Write the page, or with `--check` only say whether it is up to date."""
+    parser = argparse.ArgumentParser(prog="python -m hordechat.settings.document", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is out of date")
+    if not parser.parse_args().check:
+        PAGE.write_text(render(), encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == render():
+        return 0
+    sys.stderr.write("docs/settings.md is out of date: run python -m hordechat.settings.document.\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
