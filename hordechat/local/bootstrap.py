@@ -185,14 +185,15 @@ class Environment:
         return False
 
     def index_settings(self) -> dict[str, str]:
-        """Return an environment in which uv uses the index pip is configured for: it does not read pip's settings."""
+        """Return an environment in which uv trusts what the system trusts and uses the index pip is configured for."""
+        settings = {"UV_SYSTEM_CERTS": "1", **_clean_environment()}
         command = [str(self.python), "-m", "pip", "config", "list"]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, env=_clean_environment())
         for line in answer.stdout.splitlines():
             name, _, value = line.partition("=")
             if name.endswith(".index-url"):
-                return {"UV_DEFAULT_INDEX": value.strip("'\""), **_clean_environment()}
-        return _clean_environment()
+                return {"UV_DEFAULT_INDEX": value.strip("'\""), **settings}
+        return settings
 
     def _pip(self, *arguments: str) -> bool:
         command = [str(self.python), "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]

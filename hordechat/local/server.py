@@ -102,8 +102,11 @@ def main() -> int:
     if options.port is not None or not options.check:
         ports.claim(options.port or PORT)
     bootstrap.enter("hordechat.local.server", bootstrap.SERVER)
-    with ExitStack() as cleanup:
-        return _serve(options, cleanup)
+    try:
+        with ExitStack() as cleanup:
+            return _serve(options, cleanup)
+    except BrokenPipeError:
+        return steps.abandon_output()
 
 
 def _serve(options: Options, cleanup: ExitStack) -> int:

@@ -1,5 +1,6 @@
 """Progress of long work: one line a step, with its duration."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +12,12 @@ def use_readable_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace", line_buffering=True)
+
+
+def abandon_output() -> int:
+    """Throw away what is still to be printed, because nobody reads it any more, and return the exit code for that."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 @contextmanager
