@@ -28,6 +28,7 @@ from hordechat.contract.refusals import (
     ChatRequestConflict,
     ExcessiveStopSequence,
     StrictModel,
+    StringFirst,
     TooManyStopSequences,
     UnsupportedChatParameter,
     validate,
@@ -109,7 +110,7 @@ class ChatBody(StrictModel):
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
-    reasoning_effort: Annotated[ReasoningEffort, Field(strict=False)] | None = None
+    reasoning_effort: Annotated[ReasoningEffort, Field(strict=False), StringFirst] | None = None
     stop: StopSequences | None = None
     n: int | None = None
     stream: bool | None = None
@@ -178,6 +179,8 @@ def parse(body: Mapping[str, object]) -> ChatSubmission:
     messages = _read_messages(checked.messages)
     if checked.n not in {None, 1}:
         raise UnsupportedChatParameter.value("n", checked.n)
+    if checked.horde.only is not None and checked.horde.ignore is not None:
+        raise ChatRequestConflict("'horde.only' and 'horde.ignore' cannot be sent together.")
     return ChatSubmission(
         body=checked,
         models=_read_models(checked),

@@ -33,7 +33,7 @@ class ChatDeclarationInvalid(HordeError):
 class PopBody(StrictModel):
     """The JSON body of `POST generate/text/pop`; keys it does not know are ignored, deployed workers send them."""
 
-    name: str = Field(min_length=1, max_length=MAX_WORKER_NAME_CHARACTERS)
+    name: str = Field(min_length=1, max_length=MAX_WORKER_NAME_CHARACTERS, pattern=r"\S")
     models: list[ModelName] = Field(
         min_length=1, description=f"The models the worker runs; the first {MAX_WORKER_MODELS} count."
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from hordechat.contract.limits import MAX_REFUSED_VALUE_CHARACTERS
 from hordechat.errors import ErrorCode, HordeError
@@ -78,6 +78,15 @@ class StrictModel(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", hide_input_in_errors=True)
 
+
+def _require_string(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("Input should be a valid string")  # noqa: TRY004 - pydantic collects this one alone
+    return value
+
+
+StringFirst = BeforeValidator(_require_string)
+"""Keeps other types from an enum: its own look-up describes what it refuses, which fails over a deeply nested list."""
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -11,7 +11,7 @@ from hordechat.contract.limits import (
     MAX_REASONING_BYTES,
     MAX_REPORTED_TOKENS,
 )
-from hordechat.contract.refusals import InvalidPayload, StrictModel, path_of, validate
+from hordechat.contract.refusals import InvalidPayload, StrictModel, StringFirst, path_of, validate
 from hordechat.contract.text import without_nul
 from hordechat.contract.vocabulary import FAULTED_STATE, FinishReason, GenerationState
 from hordechat.errors import ErrorCode, HordeError
@@ -75,7 +75,7 @@ class _ReplyMessage(StrictModel):
 
 class _ReplyBody(StrictModel):
     message: _ReplyMessage
-    finish_reason: FinishReason = Field(strict=False)
+    finish_reason: Annotated[FinishReason, Field(strict=False), StringFirst]
     native_finish_reason: str | None = Field(None, max_length=MAX_NATIVE_FINISH_REASON_CHARACTERS)
     prompt_tokens: int | None = Field(None, ge=0, le=MAX_REPORTED_TOKENS)
     completion_tokens: int | None = Field(None, ge=0, le=MAX_REPORTED_TOKENS)

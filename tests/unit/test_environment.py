@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 
 from hordechat.settings import document
 from hordechat.settings.env import BadEnvironment, Environment
@@ -172,7 +172,7 @@ def test_redis_is_reached_by_each_kind_of_address(
 ) -> None:
     environment = load(REDIS_URL=url)
 
-    with Connection(environment.broker_url) as connection:
+    with Connection(environment.broker_url) as connection:  # type: ignore[no-untyped-call] # kombu has no annotations
         understood = (connection.hostname, connection.port or 6379, connection.password, connection.virtual_host)
 
     assert (environment.redis_database(0), environment.broker_url) == (cache, broker)
