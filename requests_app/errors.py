@@ -85,5 +85,5 @@ class ChatModelMismatch(HordeError):
 
     code: ClassVar = ErrorCode.CHAT_MODEL_MISMATCH
 
-    def __init__(self, *, sent: object, assigned: str) -> None:
-        super().__init__(f"'model_id' is '{str(sent)[:64]}' and the job was assigned to '{assigned}'.")
+    def __init__(self, *, sent: str, assigned: str) -> None:
+        super().__init__(f"'model_id' is '{sent[:64]}' and the job was assigned to '{assigned}'.")

@@ -84,6 +84,8 @@ def _require_model(sent: object, facts: SubmitFacts, *, is_required: bool) -> No
     if sent is None:
         if is_required:
             raise ChatSubmitInvalid("'model_id' is required on a chat submit.")
+    elif not isinstance(sent, str):
+        raise ChatSubmitInvalid("'model_id' has to be a string.")
     elif sent != facts.assigned_model:
         raise ChatModelMismatch(sent=sent, assigned=facts.assigned_model)
 

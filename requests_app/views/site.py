@@ -4,7 +4,6 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
@@ -15,6 +14,7 @@ from hordechat.errors import ErrorCode
 from hordechat.http import headers
 from hordechat.http.documents import documented
 from hordechat.http.middleware import VERSION
+from hordechat.http.refusals import require_safe
 from hordechat.http.rendering import to_json
 from hordechat.infra import clock, metrics
 from requests_app.selectors import readiness, users
