@@ -1,0 +1,154 @@
+"""The whole walk on real sockets against the real servers."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from hordechat.local import stack
+from requests_app.tasks import abort_lapsed_leases
+from tests.e2e.conftest import LiveHorde
+
+CYCLES = 2000
+KILLED_CYCLES = 200
+
+
+def own_model() -> str:
+    """Return a model no other test uses, so that tests of one site do not meet."""
+    return f"test/{uuid4()}"
+
+
+def poll_until_done(live: LiveHorde, request_id: str, *, seconds: float = 30) -> dict[str, object]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        status, body = live.status(request_id)
+        assert status == 200
+        if body["done"]:
+            return body
+        time.sleep(0.05)
+    pytest.fail(f"the request was not done within {seconds} s: {body}")
+
+
+def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
+    model = own_model()
+    owner_before, requester_before = (
+        live.value("SELECT posted_kudos FROM accounts WHERE user_id = %s AND kind = 'balance'", person.id)
+        for person in (live.owner, live.requester)
+    )
+    command = [
+        "-m",
+        "workers_app.bridge",
+        "--url",
+        live.api.url,
+        "--name",
+        model,
+        "--backend",
+        "demo",
+        "--model",
+        model,
+    ]
+    bridge = stack.Service("bridge", command, {**live.environment, "HORDE_BRIDGE_API_KEY": live.owner.api_key})
+    bridge.start()
+    try:
+        deadline = time.monotonic() + 20
+        while (answer := live.submit(model=model))[0] != 202:
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.1)
+        body = poll_until_done(live, answer[1]["id"])
+    finally:
+        bridge.stop()
+
+    [generation] = body["generations"]  # type: ignore[misc]
+    assert "Hello there" in generation["text"]
+    assert generation["finish_reason"] == "stop"
+    owner, requester = (
+        live.value("SELECT posted_kudos FROM accounts WHERE user_id = %s AND kind = 'balance'", person.id)
+        for person in (live.owner, live.requester)
+    )
+    earned = owner - owner_before
+    assert earned > 0
+    assert requester_before - requester == earned + 2
+    assert Decimal(str(body["kudos"])) == earned + 1
+    assert live.reconcile()["sum"] == "0.00"
+
+
+def test_two_workers_racing_for_one_request(live: LiveHorde) -> None:
+    model = own_model()
+    names = [f"{model} {number}" for number in range(2)]
+    for name in names:
+        live.pop(name=name, models=[model], model_id=model)
+
+    for _ in range(10):
+        live.submit(model=model)
+        with ThreadPoolExecutor(2) as pool:
+            jobs = list(pool.map(lambda name: live.pop(name=name, models=[model], model_id=model)[1]["id"], names))
+        assert sorted(job is None for job in jobs) == [False, True]
+
+
+def test_two_equal_submits_of_one_reply(live: LiveHorde) -> None:
+    model = own_model()
+    declared = {"name": model, "models": [model], "model_id": model}
+    live.pop(**declared)
+
+    for _ in range(10):
+        live.submit(model=model)
+        job = live.pop(**declared)[1]["id"]
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda _, job=job: live.reply(job, model_id=model), range(2)))  # type: ignore[misc]
+        assert sorted(body.get("rc", "stored") for _, body in answers) == ["DuplicateGen", "stored"]
+        assert live.value("SELECT count(*) FROM transfers WHERE cause = %s AND kind = 'reply'", job) == 1
+
+
+def test_a_celery_worker_aborts_a_lapsed_lease(live: LiveHorde, live_environment: dict[str, str]) -> None:
+    model = own_model()
+    declared = {"name": model, "models": [model], "model_id": model}
+    live.pop(**declared)
+    request_id = live.submit(model=model)[1]["id"]
+    job = live.pop(**declared)[1]["id"]
+    live.value("UPDATE processing_gens SET deadline = now() - interval '1 s' WHERE id = %s RETURNING 1", job)
+
+    with stack.celery_worker(live_environment, concurrency=1):
+        abort_lapsed_leases.delay()
+        deadline = time.monotonic() + 30
+        while live.status(request_id)[1]["restarted"] == 0:
+            assert time.monotonic() < deadline, "the task did not run"
+            time.sleep(0.1)
+
+    assert live.pop(**declared)[1]["id"] is not None
+
+
+@pytest.mark.slow
+def test_a_status_never_shows_done_without_its_generation(live: LiveHorde) -> None:
+    model = own_model()
+    declared = {"name": model, "models": [model], "model_id": model}
+    live.pop(**declared)
+    open_requests: set[str] = set()
+    polled = 0
+    is_over = threading.Event()
+
+    def poll() -> int:
+        count = 0
+        while not is_over.is_set():
+            for request_id in list(open_requests):
+                body = live.status(request_id)[1]
+                count += 1
+                assert not body["done"] or body["finished"] == len(body["generations"]) == 1, body
+        return count
+
+    with ThreadPoolExecutor(3) as pool:
+        pollers = [pool.submit(poll) for _ in range(3)]
+        try:
+            for _ in range(CYCLES):
+                request_id = live.submit(model=model)[1]["id"]
+                open_requests.add(request_id)
+                job = live.pop(**declared)[1]["id"]
+                assert live.reply(job, model_id=model)[0] == 200
+                open_requests.discard(request_id)
+        finally:
+            is_over.set()
+        polled = sum(poller.result(timeout=60) for poller in pollers)
+
+    assert polled >= CYCLES
