@@ -46,7 +46,7 @@ def enter(module: str, groups: Sequence[str]) -> None:
     sys.stdout.flush()
     os.execve(  # noqa: S606 - this very command again, with the packages
         environment.python,
-        [str(environment.python), "-s", "-m", module, *sys.argv[1:]],
+        [str(environment.python), "-P", "-s", "-m", module, *sys.argv[1:]],
         {**os.environ, ENTERED: str(lock)},
     )
 

@@ -26,4 +26,5 @@ if [ -z "$python" ]; then
 fi
 
 unset PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS
-PYTHONPATH=$root exec "$python" -s -m "hordechat.local.$module" "$@"
+# -P: the folder this was called from may hold another hordechat.
+PYTHONPATH=$root exec "$python" -P -s -m "hordechat.local.$module" "$@"
