@@ -113,6 +113,12 @@ class Environment(BaseModel):
         le=200,
         description="Connections a process keeps to PostgreSQL; set it to the process's threads. 0: no pool.",
     )
+    database_prepared_statements: bool = Field(
+        True,
+        alias="HORDE_DATABASE_PREPARED_STATEMENTS",
+        description="Whether connections keep prepared statements, which spares PostgreSQL half its work. "
+        "Set it to false behind a pooler that gives each transaction another connection, such as PgBouncer.",
+    )
     redis_timeout_milliseconds: int = Field(
         50,
         alias="HORDE_REDIS_TIMEOUT_MILLISECONDS",

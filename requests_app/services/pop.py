@@ -49,21 +49,20 @@ def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetim
         InvalidPayload, ChatDeclarationInvalid: what the pop declares.
     """
     worker = check_in.check_in(api_key=api_key, pop=pop, address=address, now=now)
-    if worker.declaration.accepts_chat_jobs:
-        for candidate in candidates.list_for_chat(worker):
-            if assignment := _assign_chat(candidate.request_id, worker=worker, now=now):
-                metrics.POPS.labels("chat").inc()
-                return assignment
-    metrics.POPS.labels("idle").inc()
-    return None
+    assignment = _assign_chat(worker, now=now) if worker.declaration.accepts_chat_jobs else None
+    metrics.POPS.labels("idle" if assignment is None else "chat").inc()
+    return assignment
 
 
-def _assign_chat(request_id: UUID, *, worker: CheckedInWorker, now: datetime) -> Assignment | None:
+def _assign_chat(worker: CheckedInWorker, *, now: datetime) -> Assignment | None:
+    assert worker.declaration.model_id is not None, "a chat worker names its model"
+    request_ids = [candidate.request_id for candidate in candidates.list_for_chat(worker)]
+    if not request_ids:
+        return None
     generation_id = uuid4()
-    claimed = _claim(request_id, generation_id=generation_id, worker=worker, now=now)
+    claimed = _claim(request_ids, generation_id=generation_id, worker=worker, now=now)
     if claimed is None:
         return None
-    assert worker.declaration.model_id is not None, "a chat worker names its model"
     metrics.QUEUE_WAIT_SECONDS.labels("true").observe((now - claimed.created).total_seconds())
     # Built after the commit: a payload of 1 MiB must not be made under the request's lock.
     return Assignment(
@@ -80,12 +79,12 @@ def _assign_chat(request_id: UUID, *, worker: CheckedInWorker, now: datetime) ->
 
 
 @retry_on_conflict
-def _claim(request_id: UUID, *, generation_id: UUID, worker: CheckedInWorker, now: datetime) -> Claimed | None:
-    """Take one slot and make its generation, in one transaction (FLW-20)."""
+def _claim(request_ids: list[UUID], *, generation_id: UUID, worker: CheckedInWorker, now: datetime) -> Claimed | None:
+    """Take one slot of the first request that has one, and make its generation, in one transaction (FLW-20)."""
     with transaction.atomic(durable=True):
         claimed = sql.find_one(
             sql.load(__file__, "claim.sql"),
-            {"request_id": request_id, "now": now, "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS)},
+            {"request_ids": request_ids, "now": now, "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS)},
             Claimed,
         )
         if claimed is None:
@@ -94,7 +93,7 @@ def _claim(request_id: UUID, *, generation_id: UUID, worker: CheckedInWorker, no
             sql.load(__file__, "assign.sql"),
             {
                 "id": generation_id,
-                "request_id": request_id,
+                "request_id": claimed.request_id,
                 "waiting": claimed.waiting,
                 "worker_id": worker.id,
                 "model": worker.declaration.model_id,

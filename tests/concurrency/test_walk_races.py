@@ -1,6 +1,7 @@
 """Whoever races for a slot, a reply or a fault: one wins, kudos are conserved, no slot is lost or added."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -74,6 +75,37 @@ def test_each_slot_goes_out_once(committed_horde: Horde) -> None:
     jobs = [job for part in handed for job in part]
     assert len(jobs) == len(set(jobs)) == len(requests)
     assert one_value("SELECT count(DISTINCT request_id) FROM processing_gens") == len(requests)
+
+
+def test_a_pop_passes_over_a_request_that_another_transaction_changes(committed_horde: Horde) -> None:
+    head = committed_horde.queued()
+    second = committed_horde.submit()[1]["id"]
+
+    with transaction.atomic():
+        one_value("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [head])
+        [(_, popped)] = at_once(committed_horde.pop)
+
+    assert one_value("SELECT request_id::text FROM processing_gens WHERE id = %s", [popped["id"]]) == second
+
+
+def test_a_pop_waits_for_the_only_request_rather_than_going_idle(committed_horde: Horde) -> None:
+    committed_horde.queued()
+    is_locked = threading.Event()
+
+    def hold() -> tuple[int, dict[str, object]]:
+        with transaction.atomic():
+            one_value("SELECT 1 FROM waiting_prompts FOR NO KEY UPDATE")
+            is_locked.set()
+            time.sleep(0.3)
+        return 200, {"id": None}
+
+    def pop() -> tuple[int, dict[str, object]]:
+        is_locked.wait(timeout=10)
+        return committed_horde.pop()
+
+    _, (_, popped) = at_once(hold, pop)
+
+    assert popped["id"] is not None
 
 
 def test_one_pop_registers_a_new_name(committed_horde: Horde) -> None:

@@ -65,7 +65,7 @@ def make_live_person(environment: Mapping[str, str], *arguments: str) -> Person:
 def live_environment() -> Iterator[dict[str, str]]:
     """Name a database of the live site's own, and this process's Redis."""
     url = services.clone_for("live")
-    yield {"DATABASE_URL": url, "REDIS_URL": os.environ["REDIS_URL"], "HORDE_LOG_LEVEL": "WARNING"}
+    yield {"DATABASE_URL": url, "REDIS_URL": os.environ["REDIS_URL"]}
     services.drop(url)
 
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from hordechat.celery import app
 from hordechat.local import stack
-from requests_app.tasks import abort_lapsed_leases
 from tests.e2e.conftest import LiveHorde
 
 CYCLES = 2000
@@ -111,7 +111,7 @@ def test_a_celery_worker_aborts_a_lapsed_lease(live: LiveHorde, live_environment
     live.value("UPDATE processing_gens SET deadline = now() - interval '1 s' WHERE id = %s RETURNING 1", job)
 
     with stack.celery_worker(live_environment, concurrency=1):
-        abort_lapsed_leases.delay()
+        app.send_task("requests_app.tasks.abort_lapsed_leases")
         deadline = time.monotonic() + 30
         while live.status(request_id)[1]["restarted"] == 0:
             assert time.monotonic() < deadline, "the task did not run"

@@ -1,16 +1,42 @@
--- claim: take one slot of a chat request; no row comes back when another pop was faster or the request ended meanwhile.
--- Candidates were read without locks; this statement alone decides. Served by the primary key.
--- Returns what the job's payload is made of, so that nothing has to be read again.
-WITH waiting AS (
+-- claim: take one slot of the first of some chat requests that still has one; no row comes back when other pops took them
+-- all or they ended meanwhile. Candidates were read without locks; this statement alone decides.
+-- `free` passes over a request that another transaction changes at this moment, so that pops which see the same head of the
+-- queue take one request each instead of waiting in line for one. What is passed over may have slots left: only when nothing
+-- else was free does `awaited` wait for it. Either locks one row, and judges it again on its newest version.
+-- Raw for the locks and their order. Returns all that the payload is made of. Served by the primary key.
+WITH free AS MATERIALIZED (
     SELECT id
       FROM waiting_prompts
-     WHERE id = %(request_id)s
+     WHERE id = ANY(%(request_ids)s::uuid[])
        AND is_chat
        AND n > 0
        AND active
        AND NOT faulted
        AND expiry > %(now)s
+     ORDER BY array_position(%(request_ids)s::uuid[], id)
+     LIMIT 1
+       FOR NO KEY UPDATE SKIP LOCKED
+),
+awaited AS MATERIALIZED (
+    SELECT id
+      FROM waiting_prompts
+     WHERE NOT EXISTS (SELECT 1 FROM free)
+       AND id = ANY(%(request_ids)s::uuid[])
+       AND is_chat
+       AND n > 0
+       AND active
+       AND NOT faulted
+       AND expiry > %(now)s
+     ORDER BY array_position(%(request_ids)s::uuid[], id)
+     LIMIT 1
        FOR NO KEY UPDATE
+),
+waiting AS (
+    SELECT id
+      FROM free
+     UNION ALL
+    SELECT id
+      FROM awaited
 )
 UPDATE waiting_prompts
    SET n = waiting_prompts.n - 1,

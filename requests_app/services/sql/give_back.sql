@@ -34,7 +34,9 @@ restarted AS (
      WHERE waiting_prompts.id = slots.request_id
        AND waiting_prompts.cancelled_at IS NULL
        AND NOT waiting_prompts.faulted
- RETURNING waiting_prompts.*
+ RETURNING waiting_prompts.id, waiting_prompts.models, waiting_prompts.is_chat, waiting_prompts.feature_mask,
+           waiting_prompts.order_key, waiting_prompts.created, waiting_prompts.max_length,
+           waiting_prompts.max_context_length, waiting_prompts.chat_tools_temperature, waiting_prompts.user_id
 ),
 queued AS (
     INSERT INTO queue_rows (
