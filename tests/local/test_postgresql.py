@@ -183,7 +183,7 @@ def test_leaves_nothing_of_an_unfinished_start(open_folder: Path) -> None:
     assert not unfinished.exists()
 
 
-@pytest.mark.parametrize("name", ["Upper", "a-b", "x; DROP", ""])
+@pytest.mark.parametrize("name", ["Upper", "a-b", "x; DROP"])
 def test_refuses_names_that_are_none(tmp_path: Path, name: str) -> None:
     with postgresql.running(tmp_path / "pg", durable=False) as server, pytest.raises(ValueError, match=re.escape(name)):
         server.create_database(name)

@@ -33,7 +33,7 @@ def start(*command: str, log: Path | None = None) -> Child:
 def test_servers_end_with_a_parent_that_is_killed(open_folder: Path, number: signal.Signals) -> None:
     environment = {**os.environ, "PYTHONPATH": str(places.PROJECT)}
     with subprocess.Popen(
-        [sys.executable, "-c", PARENT, open_folder], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-P", "-c", PARENT, open_folder], stdout=subprocess.PIPE, text=True, env=environment
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "up\n"
