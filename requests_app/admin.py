@@ -20,7 +20,7 @@ class RequestAdmin(ReadOnlyAdmin):
         "chat_required_features", "chat_conformance", "context_adjustments", "chat_fault_rc", "chat_fault_reason",
     )  # fmt: skip
     list_select_related = ("user",)
-    ordering = ("expiry", "id")
+    ordering = ("-expiry",)
     exact_numbers = ("user_id",)
     exact_uuids = ("id",)
     search_help_text = "The request's id, or its user's."

@@ -28,19 +28,19 @@ DECLARATION = {
 }
 
 
-def chat_body(**changes: object) -> dict[str, object]:
+def chat_body(**changes: Any) -> dict[str, object]:
     """Return a usual chat submit; a value of None leaves the key out."""
     body = {"model": MODEL, "messages": CONVERSATION, "max_tokens": 64, **changes}
     return {key: value for key, value in body.items() if value is not None}
 
 
-def pop_body(**changes: object) -> dict[str, object]:
+def pop_body(**changes: Any) -> dict[str, object]:
     """Return the pop of a chat worker; a value of None leaves the key out."""
     body = {"name": "worker one", "models": [MODEL], **DECLARATION, **changes}
     return {key: value for key, value in body.items() if value is not None}
 
 
-def reply_body(generation_id: str, **changes: object) -> dict[str, object]:
+def reply_body(generation_id: str, **changes: Any) -> dict[str, object]:
     """Return a usual reply; a value of None leaves the key out."""
     body = {
         "id": generation_id,
@@ -87,21 +87,21 @@ class Horde:
         )
         return response.status_code, orjson.loads(response.content)
 
-    def submit(self, body: object = None, *, api_key: str | None = None, **changes: object) -> Answer:
+    def submit(self, body: object = None, *, api_key: str | None = None, **changes: Any) -> Answer:
         """Submit a chat request as the requester."""
         sent = chat_body(**changes) if body is None else body
         return self.call("POST", "generate/chat/async", sent, api_key=api_key or self.requester.api_key)
 
-    def pop(self, *, api_key: str | None = None, **changes: object) -> Answer:
+    def pop(self, *, api_key: str | None = None, **changes: Any) -> Answer:
         """Pop as the owner's worker."""
         return self.call("POST", "generate/text/pop", pop_body(**changes), api_key=api_key or self.owner.api_key)
 
-    def reply(self, generation_id: str, *, api_key: str | None = None, **changes: object) -> Answer:
+    def reply(self, generation_id: str, *, api_key: str | None = None, **changes: Any) -> Answer:
         """Submit a reply as the owner's worker."""
         sent = reply_body(generation_id, **changes)
         return self.call("POST", "generate/text/submit", sent, api_key=api_key or self.owner.api_key)
 
-    def fault(self, generation_id: str, **changes: object) -> Answer:
+    def fault(self, generation_id: str, **changes: Any) -> Answer:
         """Give a job back as the owner's worker."""
         return self.reply(generation_id, message=None, finish_reason=None, state="faulted", **changes)
 
@@ -113,7 +113,7 @@ class Horde:
         """Cancel a chat request."""
         return self.call("DELETE", f"generate/chat/status/{request_id}")
 
-    def queued(self, **changes: object) -> str:
+    def queued(self, **changes: Any) -> str:
         """Bring a worker online, submit a request and return its id."""
         self.pop(models=[MODEL])
         status, body = self.submit(**changes)
@@ -121,7 +121,7 @@ class Horde:
         request_id: str = body["id"]
         return request_id
 
-    def in_flight(self, **changes: object) -> tuple[str, str]:
+    def in_flight(self, **changes: Any) -> tuple[str, str]:
         """Bring a request into a worker's hands; return its id and its generation's."""
         request_id = self.queued(**changes)
         status, body = self.pop()
@@ -136,7 +136,7 @@ class Horde:
         )
 
 
-def one_value(statement: str, parameters: list[object] | None = None) -> Any:
+def one_value(statement: str, parameters: list[Any] | None = None) -> Any:
     """Return the first column of a statement's first row."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters or [])

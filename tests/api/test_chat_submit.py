@@ -1,6 +1,7 @@
 """A chat submit queues a request, or refuses it and leaves nothing."""
 
 from decimal import Decimal
+from typing import Any
 
 import orjson
 import pytest
@@ -108,7 +109,7 @@ def test_warns_when_the_serving_workers_cannot_take_the_request(horde: Horde) ->
         ({"model": None, "models": [MODEL, "no/model", "not/this"]}, "'models[1]' names an unknown model: 'no/model'."),
     ],
 )
-def test_refuses_an_unknown_model(horde: Horde, models: dict[str, object], message: str) -> None:
+def test_refuses_an_unknown_model(horde: Horde, models: dict[str, Any], message: str) -> None:
     horde.pop()
     before = count_rows(*TRACES)
 
@@ -236,7 +237,7 @@ NOT_YET = [
 
 
 @pytest.mark.parametrize(("changes", "path"), NOT_YET, ids=[path for _, path in NOT_YET])
-def test_refuses_what_it_does_not_serve_yet(horde: Horde, changes: dict[str, object], path: str) -> None:
+def test_refuses_what_it_does_not_serve_yet(horde: Horde, changes: dict[str, Any], path: str) -> None:
     horde.pop()
     before = count_rows(*TRACES)
 
@@ -262,7 +263,7 @@ def test_refuses_what_it_does_not_serve_yet(horde: Horde, changes: dict[str, obj
         {"horde": {"include_reasoning": False, "availability_mode": "fail_fast", "openai_guards": True}},
     ],
 )
-def test_passes_keys_at_their_default_or_without_effect(horde: Horde, changes: dict[str, object]) -> None:
+def test_passes_keys_at_their_default_or_without_effect(horde: Horde, changes: dict[str, Any]) -> None:
     horde.pop()
 
     assert horde.submit(**changes)[0] == 202

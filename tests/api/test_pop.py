@@ -6,7 +6,7 @@ import pytest
 
 from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
 
-IDLE = {
+IDLE: dict[str, Any] = {
     "id": None,
     "ids": [],
     "payload": {

@@ -19,7 +19,7 @@ from tests.horde import Horde, one_value
 def listening(request_id: str, *, database: int = 0) -> Iterator[list[dict[str, Any]]]:
     """Collect what is published about a request while the block runs."""
     client = redis_client.Redis.from_url(settings.HORDE.redis_database(database), decode_responses=True)
-    subscription = client.pubsub(ignore_subscribe_messages=True)
+    subscription = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call] # the package's
     subscription.subscribe(f"horde:chat:{request_id}")
     subscription.get_message(timeout=1)
     heard: list[dict[str, Any]] = []

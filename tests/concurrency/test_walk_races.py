@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from django.db import connection, connections, transaction
@@ -35,7 +35,7 @@ def at_once(*calls: Callable[[], Result]) -> list[Result]:
         return [future.result(timeout=60) for future in [pool.submit(run, call) for call in calls]]
 
 
-def codes(answers: list[tuple[int, dict[str, object]]]) -> list[object]:
+def codes(answers: list[tuple[int, dict[str, Any]]]) -> list[str]:
     """Return how each call ended: its `rc`, or its status."""
     return sorted(str(body.get("rc", status)) for status, body in answers)
 
@@ -52,7 +52,7 @@ def test_one_of_many_workers_gets_the_only_slot(committed_horde: Horde) -> None:
         committed_horde.pop(name=name)
     one_value("UPDATE waiting_prompts SET active = true RETURNING 1")
 
-    answers = at_once(*[lambda name=name: committed_horde.pop(name=name) for name in names])  # type: ignore[misc]
+    answers = at_once(*[lambda name=name: committed_horde.pop(name=name) for name in names])
 
     assert len([body["id"] for _, body in answers if body["id"] is not None]) == 1
     assert count_rows("processing_gens", "queue_rows") == {"processing_gens": 1, "queue_rows": 0}
@@ -70,7 +70,7 @@ def test_each_slot_goes_out_once(committed_horde: Horde) -> None:
             jobs.append(job)
         return jobs
 
-    handed = at_once(*[lambda name=name: drain(name) for name in names])  # type: ignore[misc]
+    handed = at_once(*[lambda name=name: drain(name) for name in names])
 
     jobs = [job for part in handed for job in part]
     assert len(jobs) == len(set(jobs)) == len(requests)
@@ -92,14 +92,14 @@ def test_a_pop_waits_for_the_only_request_rather_than_going_idle(committed_horde
     committed_horde.queued()
     is_locked = threading.Event()
 
-    def hold() -> tuple[int, dict[str, object]]:
+    def hold() -> tuple[int, dict[str, Any]]:
         with transaction.atomic():
             one_value("SELECT 1 FROM waiting_prompts FOR NO KEY UPDATE")
             is_locked.set()
             time.sleep(0.3)
         return 200, {"id": None}
 
-    def pop() -> tuple[int, dict[str, object]]:
+    def pop() -> tuple[int, dict[str, Any]]:
         is_locked.wait(timeout=10)
         return committed_horde.pop()
 
@@ -118,7 +118,7 @@ def test_one_pop_registers_a_new_name(committed_horde: Horde) -> None:
 def test_two_owners_racing_for_a_name_get_one_worker(committed_horde: Horde) -> None:
     keys = [committed_horde.owner.api_key, committed_horde.requester.api_key]
 
-    answers = at_once(*[lambda key=key: committed_horde.pop(api_key=key) for key in keys])  # type: ignore[misc]
+    answers = at_once(*[lambda key=key: committed_horde.pop(api_key=key) for key in keys])
 
     assert codes(answers) == ["200", "WrongCredentials"]
 
@@ -149,7 +149,7 @@ def test_a_reply_against_a_fault_against_the_sweep(committed_horde: Horde, attem
     request_id, generation_id = committed_horde.in_flight()
     late = clock.now() + timedelta(seconds=200)
 
-    def sweep() -> tuple[int, dict[str, object]]:
+    def sweep() -> tuple[int, dict[str, Any]]:
         return (200, {}) if faults.abort_lapsed(now=late) else (0, {"rc": "nothing to sweep"})
 
     answers = at_once(lambda: committed_horde.reply(generation_id), lambda: committed_horde.fault(generation_id), sweep)

@@ -42,7 +42,7 @@ class LiveHorde(Horde):
     def value(self, statement: str, *parameters: object) -> Any:
         """Return the first column of a statement's first row, from the site's own database."""
         with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as connection:
-            row = connection.execute(statement, parameters).fetchone()  # type: ignore[call-overload]
+            row = connection.execute(statement, parameters).fetchone()
         return None if row is None else row[0]
 
     def reconcile(self) -> dict[str, Any]:

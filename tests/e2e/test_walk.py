@@ -4,6 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -21,7 +22,7 @@ def own_model() -> str:
     return f"test/{uuid4()}"
 
 
-def poll_until_done(live: LiveHorde, request_id: str, *, seconds: float = 30) -> dict[str, object]:
+def poll_until_done(live: LiveHorde, request_id: str, *, seconds: float = 30) -> dict[str, Any]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         status, body = live.status(request_id)
@@ -61,7 +62,7 @@ def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
     finally:
         bridge.stop()
 
-    [generation] = body["generations"]  # type: ignore[misc]
+    [generation] = body["generations"]
     assert "Hello there" in generation["text"]
     assert generation["finish_reason"] == "stop"
     owner, requester = (
@@ -90,21 +91,21 @@ def test_two_workers_racing_for_one_request(live: LiveHorde) -> None:
 
 def test_two_equal_submits_of_one_reply(live: LiveHorde) -> None:
     model = own_model()
-    declared = {"name": model, "models": [model], "model_id": model}
+    declared: dict[str, Any] = {"name": model, "models": [model], "model_id": model}
     live.pop(**declared)
 
     for _ in range(10):
         live.submit(model=model)
         job = live.pop(**declared)[1]["id"]
         with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(lambda _, job=job: live.reply(job, model_id=model), range(2)))  # type: ignore[misc]
+            answers = list(pool.map(lambda _, job=job: live.reply(job, model_id=model), range(2)))
         assert sorted(body.get("rc", "stored") for _, body in answers) == ["DuplicateGen", "stored"]
         assert live.value("SELECT count(*) FROM transfers WHERE cause = %s AND kind = 'reply'", job) == 1
 
 
 def test_a_celery_worker_aborts_a_lapsed_lease(live: LiveHorde, live_environment: dict[str, str]) -> None:
     model = own_model()
-    declared = {"name": model, "models": [model], "model_id": model}
+    declared: dict[str, Any] = {"name": model, "models": [model], "model_id": model}
     live.pop(**declared)
     request_id = live.submit(model=model)[1]["id"]
     job = live.pop(**declared)[1]["id"]
@@ -123,7 +124,7 @@ def test_a_celery_worker_aborts_a_lapsed_lease(live: LiveHorde, live_environment
 @pytest.mark.slow
 def test_a_status_never_shows_done_without_its_generation(live: LiveHorde) -> None:
     model = own_model()
-    declared = {"name": model, "models": [model], "model_id": model}
+    declared: dict[str, Any] = {"name": model, "models": [model], "model_id": model}
     live.pop(**declared)
     open_requests: set[str] = set()
     polled = 0
