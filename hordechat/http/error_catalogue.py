@@ -97,8 +97,9 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ),
     ErrorCode.ROUTE_NOT_FOUND: Entry("No route has this path.", "Check the path; `/api/schema/` lists the routes."),
     ErrorCode.SERVICE_UNAVAILABLE: Entry(
-        "The server cannot reach its database, and changed nothing.",
-        "Repeat the request after the seconds of the `Retry-After` header.",
+        "The server cannot reach its database.",
+        "Repeat the request after the seconds of the `Retry-After` header. In the rare case that the connection broke "
+        "during a commit, the change was made: a reply then answers `DuplicateGen`, a chat request is queued twice.",
     ),
     ErrorCode.TOO_MANY_STOP_SEQUENCES: Entry(
         f"`stop` holds more than {limits.MAX_STOP_SEQUENCES} different sequences.", "Send fewer sequences."

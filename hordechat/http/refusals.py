@@ -58,12 +58,12 @@ class MalformedRequest(HordeError):
 
 
 class ServiceUnavailable(HordeError):
-    """The database cannot be reached; nothing was done and a repeat is safe."""
+    """The database cannot be reached; no promise that nothing was done, a commit may have broken off after its end."""
 
     code: ClassVar = ErrorCode.SERVICE_UNAVAILABLE
 
     def __init__(self) -> None:
-        super().__init__("The server cannot reach its database. Nothing was changed; try again in a moment.")
+        super().__init__("The server cannot reach its database now; try again in a moment.")
 
 
 class UnexpectedError(HordeError):

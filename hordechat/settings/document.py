@@ -52,13 +52,16 @@ def render() -> str:
 def _default_of(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "of the machine"
-    return f"`{field.default}`" if field.default != "" else "empty"
+    value = str(field.default).lower() if isinstance(field.default, bool) else field.default
+    return f"`{value}`" if value != "" else "empty"
 
 
 def _values_of(field: FieldInfo) -> str:
     schema = Environment.model_json_schema()["properties"][field.alias]
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema["type"] == "boolean":
+        return "`true`, `false`"
     if schema["type"] == "integer":
         return f"{schema['minimum']} to {schema['maximum']}"
     if "pattern" in schema:

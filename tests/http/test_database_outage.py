@@ -1,0 +1,52 @@
+"""A database that goes away costs its time, and nothing is left broken when it is back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.http.wire import Site, refusal
+
+STATUS = "/api/v2/generate/chat/status/00000000-0000-0000-0000-000000000000"
+END_CONNECTIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+
+
+@contextmanager
+def administrator(site: Site) -> Iterator[tuple[psycopg.Connection, str]]:
+    parts = urlsplit(site.database_url)
+    with psycopg.connect(parts._replace(path="/postgres").geturl(), autocommit=True) as connection:
+        yield connection, parts.path.strip("/")
+
+
+def test_connections_the_database_ended_are_replaced_unseen(site: Site) -> None:
+    assert site.send("GET", STATUS).status == 404
+    with administrator(site) as (connection, name):
+        ended = connection.execute(END_CONNECTIONS, [name]).fetchall()
+
+    answers = [refusal(site.send("GET", STATUS)) for _ in range(4)]
+
+    assert ended
+    assert answers == [(404, "RequestNotFound")] * 4
+
+
+@pytest.mark.slow
+def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(site: Site) -> None:
+    with administrator(site) as (connection, name):
+        closing = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+        connection.execute(closing.format(sql.Identifier(name), sql.SQL("false")))
+        connection.execute(END_CONNECTIONS, [name])
+        try:
+            answer = site.send("GET", STATUS)
+            ready = site.send("GET", "/healthz/ready")
+            alive = [site.send("GET", path).status for path in ("/healthz/live", "/api/v2/status/heartbeat")]
+        finally:
+            connection.execute(closing.format(sql.Identifier(name), sql.SQL("true")))
+
+    assert refusal(answer) == (503, "ServiceUnavailable")
+    assert answer.headers["Retry-After"] == "2"
+    assert (ready.status, ready.json["database"]) == (503, "unreachable")
+    assert alive == [200, 200]
+    assert refusal(site.send("GET", STATUS)) == (404, "RequestNotFound")
