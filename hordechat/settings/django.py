@@ -66,9 +66,9 @@ DATABASES = {
         "OPTIONS": {
             "connect_timeout": 5,
             "application_name": "hordechat",
-            # Bound on the server, a statement can be prepared, which psycopg does at its fifth use on a connection. Its
-            # plan outlives the moment it was made in: one made while the queue was empty reads the whole table, and took
-            # 33 ms at 100,000 rows where the index took 0.08. So plans read indexes wherever there is one.
+            # Bound on the server, a statement can be prepared, which psycopg does at its fifth use on a connection.
+            # Its plan outlives the moment it was made in: one made while the queue was empty read the whole table, and
+            # took 33 ms at 100,000 rows where the index took 0.08. So plans read indexes wherever there is one.
             **(
                 {"server_side_binding": True, "prepare_threshold": 5, "options": "-c enable_seqscan=off"}
                 if HORDE.database_prepared_statements
