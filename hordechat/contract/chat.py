@@ -29,6 +29,7 @@ from hordechat.contract.refusals import (
     ExcessiveStopSequence,
     StrictModel,
     StringFirst,
+    Strings,
     TooManyStopSequences,
     UnsupportedChatParameter,
     validate,
@@ -41,7 +42,7 @@ ModelName = Annotated[str, Field(min_length=1, max_length=MAX_MODEL_NAME_CHARACT
 OutputTokens = Annotated[int, Field(ge=MIN_OUTPUT_TOKENS, le=MAX_CHAT_OUTPUT_TOKENS)]
 Penalty = Annotated[float, Field(ge=-2, le=2)]
 StopSequences = Annotated[
-    list[str],
+    Strings,
     # One type inside, so that a fault is reported under `stop` and not under each form of it.
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
@@ -68,10 +69,11 @@ class ChatMessage(StrictModel):
 class ChatHordeOptions(StrictModel):
     """Options OpenAI has no key for."""
 
-    model_config = ConfigDict(extra="forbid")
+    # An unknown key is refused by `parse`, once: the model would report each, and a body holds a million.
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
-    only: list[str] | None = Field(None, min_length=1, description="Only these workers serve the request.")
-    ignore: list[str] | None = Field(None, min_length=1, description="These workers never serve the request.")
+    only: Strings | None = Field(None, min_length=1, description="Only these workers serve the request.")
+    ignore: Strings | None = Field(None, min_length=1, description="These workers never serve the request.")
     trusted_workers: bool = False
     validated_backends: bool = False
     slow_workers: bool = True
@@ -101,7 +103,9 @@ class ChatBody(StrictModel):
     model: ModelName | None = Field(
         None, description="The model the request accepts; exactly one of `model` and `models`."
     )
-    models: list[ModelName] | None = Field(None, min_length=1, max_length=MAX_CHAT_MODEL_COUNT)
+    models: Annotated[list[ModelName], Field(fail_fast=True)] | None = Field(
+        None, min_length=1, max_length=MAX_CHAT_MODEL_COUNT
+    )
     messages: Annotated[SkipValidation[list[ChatMessage]], Field(description="The conversation, oldest message first.")]
     max_tokens: OutputTokens | None = None
     max_completion_tokens: OutputTokens | None = None
@@ -176,6 +180,10 @@ def parse(body: Mapping[str, object]) -> ChatSubmission:
     if "reasoning_effort" in body and body["reasoning_effort"] is None:
         raise BadRequest("'reasoning_effort' has to be one of " + ", ".join(ReasoningEffort) + ".")
     checked = validate(ChatBody, body)
+    horde = body.get("horde")
+    for key in horde if isinstance(horde, dict) else ():
+        if key not in ChatHordeOptions.model_fields:
+            raise UnsupportedChatParameter.key(f"horde.{key}")
     messages = _read_messages(checked.messages)
     if checked.n not in {None, 1}:
         raise UnsupportedChatParameter.value("n", checked.n)

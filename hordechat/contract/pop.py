@@ -16,7 +16,7 @@ from hordechat.contract.limits import (
     MAX_WORKER_NAME_CHARACTERS,
     MAX_WORKER_THREADS,
 )
-from hordechat.contract.refusals import StrictModel, validate
+from hordechat.contract.refusals import StrictModel, Strings, validate
 from hordechat.contract.vocabulary import Capability, ImageTransport
 from hordechat.errors import ErrorCode, HordeError
 
@@ -34,7 +34,7 @@ class PopBody(StrictModel):
     """The JSON body of `POST generate/text/pop`; keys it does not know are ignored, deployed workers send them."""
 
     name: str = Field(min_length=1, max_length=MAX_WORKER_NAME_CHARACTERS, pattern=r"\S")
-    models: list[ModelName] = Field(
+    models: Annotated[list[ModelName], Field(fail_fast=True)] = Field(
         min_length=1, description=f"The models the worker runs; the first {MAX_WORKER_MODELS} count."
     )
     max_length: Tokens = Field(512, description="The longest output of a text job, in tokens.")
@@ -54,10 +54,10 @@ class PopBody(StrictModel):
 class _DeclarationFields(StrictModel):
     """The types of the declaration's fields, which count only when the pop declares chat jobs (DCL-37)."""
 
-    chat_features: list[str] | None = None
+    chat_features: Strings | None = None
     chat_limits: dict[str, object] | None = None
     model_id: str | None = None
-    image_transports: list[str] | None = None
+    image_transports: Strings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

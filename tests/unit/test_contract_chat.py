@@ -473,3 +473,24 @@ def test_deeply_nested_values_are_judged_without_recursion() -> None:
         assert refuse(body(**{key: nested})).code is ErrorCode.BAD_REQUEST
     assert refuse(body(n=1, nested=nested)).code is ErrorCode.UNSUPPORTED_CHAT_PARAMETER
     assert refuse_message({"role": "user", "content": nested}).code is ErrorCode.BAD_REQUEST
+
+
+MANY = 100_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"stop": [1] * MANY},
+        {"horde": {"only": [None] * MANY}},
+        {"horde": {"ignore": [[]] * MANY}},
+        {"horde": {f"key{number}": 1 for number in range(MANY)}},
+        {"model": ABSENT, "models": [""] * MANY},
+        {f"key{number}": 1 for number in range(MANY)},
+        {"messages": [1] * MANY},
+        {"messages": [{"role": "user", "content": [1] * MANY}]},
+    ],
+    ids=["stop", "only", "ignore", "options", "models", "keys", "messages", "parts"],
+)
+def test_a_hundred_thousand_faults_cost_no_more_than_the_first(sent: dict[str, object]) -> None:
+    assert len(repr(body_of(refuse(body(**sent))))) < 300

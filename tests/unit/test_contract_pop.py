@@ -246,3 +246,8 @@ def test_deeply_nested_values_are_judged_without_recursion() -> None:
     for key in pop.PopBody.model_fields:
         assert refuse(CHAT_POP, **{key: nested}).code is ErrorCode.BAD_REQUEST
     assert declare(CHAT_POP, chat_limits=limits(more=nested)).max_length == 1024
+
+
+@pytest.mark.parametrize("key", ["models", "chat_features", "image_transports"])
+def test_a_hundred_thousand_faults_cost_no_more_than_the_first(key: str) -> None:
+    assert len(repr(body_of(refuse(CHAT_POP, **{key: [1] * 100_000})))) < 300
