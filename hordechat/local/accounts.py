@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hordechat.local import places, stack
-from hordechat.local.refusals import DamagedData, Refused
-from hordechat.local.site_data import read_json
+from hordechat.local.refusals import Refused
+from hordechat.local.site_data import damaged, read_json
 
 CLIENT_KUDOS = "10000"
 
@@ -52,19 +52,24 @@ def ensure(environment: Mapping[str, str], path: Path) -> Accounts:
         DamagedData: the file is not as it was written.
         Refused: an account cannot be made.
     """
-    known: dict[str, object] = dict(read_json(path))
+    known = {alias: _account(values, path) for alias, values in read_json(path).items() if alias in ROLES}
     new = []
     for alias in ROLES:
         if alias not in known:
-            known[alias] = asdict(_create(environment, alias))
-            places.write_privately(path, json.dumps(known, indent=2) + "\n")
+            known[alias] = _create(environment, alias)
+            written = {alias: asdict(account) for alias, account in known.items()}
+            places.write_privately(path, json.dumps(written, indent=2) + "\n")
             new.append(alias)
+    return Accounts(**known, new=tuple(new))
+
+
+def _account(values: object, path: Path) -> Account:
+    if not isinstance(values, dict):
+        raise damaged(path)
     try:
-        return Accounts(**{alias: Account(**known[alias]) for alias in ROLES}, new=tuple(new))  # type: ignore[arg-type]
+        return Account(**values)
     except TypeError as error:
-        raise DamagedData(
-            f"{path} is damaged: `script/server --reset` removes the site's data, and the next start begins anew."
-        ) from error
+        raise damaged(path) from error
 
 
 def _create(environment: Mapping[str, str], alias: str) -> Account:

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hordechat.local import places
+from hordechat.local.processes import die_with_parent
 from hordechat.local.refusals import Refused
 from hordechat.local.steps import step, talkative_step
 
@@ -138,7 +140,11 @@ class Environment:
             )
         with step(f"Making {self.folder.name} with Python {sys.version.split()[0]}"):
             answer = subprocess.run(
-                [sys.executable, "-s", "-m", "venv", self.folder], capture_output=True, text=True, check=False
+                [sys.executable, "-s", "-m", "venv", self.folder],
+                capture_output=True,
+                text=True,
+                check=False,
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )
         if answer.returncode:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -173,11 +179,14 @@ class Environment:
     def _install_with_uv(self, files: Sequence[str]) -> bool:
         if self.install_uv():
             command = [str(self.folder / "bin" / "uv"), "pip", "install", "--python", str(self.python)]
+            # Its progress is for someone who watches; a log gains nothing from a list of what the lock already says.
+            command += [] if sys.stderr.isatty() else ["--quiet"]
             installed = subprocess.run(
                 [*command, "--require-hashes", "--no-deps", *files],
                 env=self.index_settings(),
                 stdin=subprocess.DEVNULL,
                 check=False,
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )
             if installed.returncode == 0:
                 return True
@@ -198,7 +207,11 @@ class Environment:
     def _pip(self, *arguments: str) -> bool:
         command = [str(self.python), "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
         installed = subprocess.run(
-            [*command, "--require-hashes"], env=_clean_environment(), stdin=subprocess.DEVNULL, check=False
+            [*command, "--require-hashes"],
+            env=_clean_environment(),
+            stdin=subprocess.DEVNULL,
+            check=False,
+            preexec_fn=die_with_parent(signal.SIGTERM),
         )
         return installed.returncode == 0
 

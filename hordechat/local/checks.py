@@ -35,6 +35,7 @@ CHECKS: Mapping[str, Sequence[str]] = {
     "mypy": ("-m", "mypy"),
     "lint-imports": (str(BIN / "lint-imports"),),
     "missing migrations": ("manage.py", "makemigrations", "--check", "--dry-run"),
+    "migrate": ("manage.py", "migrate", "--no-input", "--verbosity", "0"),
 }
 
 
@@ -61,15 +62,15 @@ def _run_everything(folder: Path, arguments: Sequence[str]) -> int:
     ):
         environment = _environment(database.url(TEMPLATE_DATABASE), cache.url)
         database.create_database(TEMPLATE_DATABASE)
-        codes = [_check(name, command, environment) for name, command in CHECKS.items()]
-        codes.append(_check("migrate", ("manage.py", "migrate", "--no-input", "--verbosity", "0"), environment))
-        codes.append(_pytest(arguments, environment))
-        failed = next((code for code in codes if code), 0)
-        if failed:
+        codes = {name: _check(name, command, environment) for name, command in CHECKS.items()}
+        codes["pytest"] = _pytest(arguments, environment)
+        if codes["migrate"] or codes["pytest"]:
             for server in (database.child, cache.child):
                 print(f"\nThe last lines of {server.name}:\n{server.last_lines()}")
-    print(f"{'Something failed' if failed else 'All is well'} after {time.monotonic() - started:.0f} s.")
-    return failed
+    failed = [name for name, code in codes.items() if code]
+    verdict = f"Failed: {', '.join(failed)}." if failed else "All is well."
+    print(f"{verdict} It took {time.monotonic() - started:.0f} s.")
+    return codes[failed[0]] if failed else 0
 
 
 def _environment(database_url: str, redis_url: str) -> dict[str, str]:

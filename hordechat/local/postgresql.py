@@ -29,7 +29,14 @@ START_SECONDS = 60
 STOP_SECONDS = 30
 LOCK_SECONDS = 20
 
-ALWAYS = ("listen_addresses=", "max_connections=200", "shared_buffers=128MB", "log_timezone=UTC", "timezone=UTC")
+ALWAYS = (
+    "listen_addresses=",
+    "log_checkpoints=off",
+    "max_connections=200",
+    "shared_buffers=128MB",
+    "log_timezone=UTC",
+    "timezone=UTC",
+)
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 """What makes tests fast and a crash fatal to the data."""
 

@@ -35,6 +35,7 @@ PORT = 7001
 DATABASE = "hordechat"
 LOOK_SECONDS = 0.2
 CHECK_PREFIX = "check-"
+CHECK_WAIT_SECONDS = 60
 
 DESCRIPTION = """\
 Start a complete local hordechat: PostgreSQL, Valkey, the API, Celery and a demo worker that answers with an echo.
@@ -111,12 +112,10 @@ def main() -> int:
 
 def _serve(options: Options, cleanup: ExitStack) -> int:
     started = time.monotonic()
-    site = SiteData.open(_folder(options, cleanup))
-    cleanup.callback(site.close)
     port = options.port or (ports.free_port() if options.check else PORT)
     ports.claim(port)
+    site = _open_site(options, f"http://{ports.HOST}:{port}", cleanup)
     print(f"Starting hordechat on http://{ports.HOST}:{port}, data in {site.folder}")
-    site.announce(f"http://{ports.HOST}:{port}")
 
     children, environment = _start_databases(site, cleanup)
     with steps.step("Bringing the tables up to date"):
@@ -154,15 +153,27 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
     return _stay(children)
 
 
-def _folder(options: Options, cleanup: ExitStack) -> Path:
-    """Return where this run's data live: a check on a database of our own gets a folder of its own."""
+def _open_site(options: Options, url: str, cleanup: ExitStack) -> SiteData:
+    """Take this run's data; a check on a database of our own gets a folder of its own."""
     if not options.check or options.is_data_given or "DATABASE_URL" in os.environ:
-        return options.data
-    for leftover in places.LOCAL.glob(f"{CHECK_PREFIX}*"):
-        _remove_if_unused(leftover)
-    folder = Path(tempfile.mkdtemp(prefix=CHECK_PREFIX, dir=places.LOCAL))
-    cleanup.callback(_remove_if_unused, folder)
-    return folder
+        site = SiteData.open(options.data)
+        cleanup.callback(site.close)
+        site.announce(url)
+        return site
+    # One check at a time looks for what killed ones left, and has taken its own folder before the next one looks.
+    turn = places.lock(places.LOCAL / "check.lock", patience_seconds=CHECK_WAIT_SECONDS)
+    try:
+        for leftover in places.LOCAL.glob(f"{CHECK_PREFIX}*"):
+            _remove_if_unused(leftover)
+        folder = Path(tempfile.mkdtemp(prefix=CHECK_PREFIX, dir=places.LOCAL))
+        cleanup.callback(_remove_if_unused, folder)
+        site = SiteData.open(folder)
+        cleanup.callback(site.close)
+        site.announce(url)
+        return site
+    finally:
+        if turn is not None:
+            os.close(turn)
 
 
 def _remove_if_unused(folder: Path) -> None:

@@ -139,13 +139,14 @@ def read_json(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise _damaged(path) from error
+        raise damaged(path) from error
     if not isinstance(found, dict):
-        raise _damaged(path)
+        raise damaged(path)
     return found
 
 
-def _damaged(path: Path) -> DamagedData:
+def damaged(path: Path) -> DamagedData:
+    """Return the refusal for a file of the site that is not as it was written."""
     return DamagedData(
         f"{path} is damaged: `script/server --reset` removes the site's data, and the next start begins anew."
     )

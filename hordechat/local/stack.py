@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hordechat.local import places, ports
-from hordechat.local.processes import Child
+from hordechat.local.processes import Child, die_with_parent
 from hordechat.local.refusals import Refused
 
 READY_SECONDS = 90
@@ -253,6 +254,7 @@ def manage(environment: Mapping[str, str], *arguments: str) -> subprocess.Comple
         capture_output=True,
         text=True,
         check=False,
+        preexec_fn=die_with_parent(signal.SIGTERM),
     )
 
 
