@@ -136,7 +136,8 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
     children += [service.child for service in services]
     print(f"  Ready after {time.monotonic() - started:.1f} s.")
 
-    _show_new_accounts(site, people)
+    if not options.check:
+        _show_new_accounts(site, people)
     try:
         if options.demo:
             _show_demo(demo.run(api, people))
