@@ -16,6 +16,7 @@ from hordechat.contract.text import holds_nul
 from hordechat.http.refusals import RequestTooLarge
 
 READ_BYTES = 64 * 1024
+MAX_LENGTH_DIGITS = 20
 
 
 def read_bytes(request: HttpRequest | Request, *, limit_bytes: int) -> bytes:
@@ -29,9 +30,10 @@ def read_bytes(request: HttpRequest | Request, *, limit_bytes: int) -> bytes:
     if "chunked" in str(environ.get("HTTP_TRANSFER_ENCODING", "")).lower():
         return _read(environ, wanted_bytes=limit_bytes + 1, limit_bytes=limit_bytes)
     declared = str(environ.get("CONTENT_LENGTH") or "0")
-    if not declared.isdecimal():
+    if not (declared.isascii() and declared.isdecimal()):
         raise BadRequest("The Content-Length header has to be a number.")
-    if int(declared) > limit_bytes:
+    # Python refuses to read a number of thousands of digits.
+    if len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit_bytes:
         raise RequestTooLarge(limit_bytes=limit_bytes)
     body = _read(environ, wanted_bytes=int(declared), limit_bytes=limit_bytes)
     if len(body) < int(declared):

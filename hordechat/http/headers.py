@@ -35,7 +35,9 @@ def get_client_agent(request: HttpRequest | Request) -> str:
 
 def find_address(request: HttpRequest | Request) -> str | None:
     """Return the address the connection comes from, None behind a unix socket."""
+    # The zone of a link-local address (`fe80::1%eth0`) means something on this machine alone, and is no `inet`.
+    address: str = request.META.get("REMOTE_ADDR", "").partition("%")[0]
     try:
-        return str(ip_address(request.META.get("REMOTE_ADDR", "")))
+        return str(ip_address(address))
     except ValueError:
         return None

@@ -20,6 +20,14 @@ class RequestIdFilter(logging.Filter):
         return True
 
 
+class TracebackFilter(logging.Filter):
+    """Drop Django's line about each 5xx answer: who made the answer said why, under the request's id."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep records of an exception, which Django writes for what nobody caught."""
+        return record.exc_info is not None
+
+
 class LineFormatter(logging.Formatter):
     """Keep each message on one line, so that nothing a client sent can look like a record of its own."""
 
@@ -34,13 +42,13 @@ def configure(options: Mapping[str, str]) -> None:
         {
             "version": 1,
             "disable_existing_loggers": False,
-            "filters": {"request_id": {"()": RequestIdFilter}},
+            "filters": {"request_id": {"()": RequestIdFilter}, "traceback": {"()": TracebackFilter}},
             "formatters": {"line": {"()": LineFormatter, "fmt": LINE}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "filters": ["request_id"], "formatter": "line"}},
             "root": {"handlers": ["stderr"], "level": options["level"]},
             # Expected refusals are counted, not logged (Django would log each 4xx as a warning).
             "loggers": {
-                "django.request": {"level": "ERROR"},
+                "django.request": {"level": "ERROR", "filters": ["traceback"]},
                 "django.security": {"level": "CRITICAL"},
                 "httpx2": {"level": "WARNING"},
             },

@@ -80,7 +80,10 @@ DATABASES = {
                     "pool": {
                         "min_size": 1,
                         "max_size": HORDE.database_pool_size,
-                        "timeout": 10,
+                        "timeout": 5,
+                        # The pool's pauses double with each failed try, and would reach minutes in an outage of minutes.
+                        # Given up early, the next request starts the tries anew.
+                        "reconnect_timeout": 2,
                     }
                 }
                 if HORDE.database_pool_size

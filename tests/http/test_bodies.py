@@ -82,6 +82,29 @@ def test_a_chunked_body_within_the_bound_is_handled_like_any_other(site: Site, p
     assert [(answer.status, answer.body) for answer in answers] == [(answers[1].status, answers[1].body)] * 2
 
 
+@pytest.mark.spec("BDY-09")
+def test_a_request_at_every_other_cap_at_once_is_not_too_large(site: Site) -> None:
+    image = "data:image/png;base64," + "A" * (5 * MIB // 3 * 4)
+    parts = [{"type": "text", "text": "\u00e9" * (MIB // 2)}, *[{"type": "image_url", "image_url": {"url": image}}] * 5]
+    sent = {"model": MODEL, "messages": [{"role": "user", "content": parts}]}
+    body = json.dumps(sent, ensure_ascii=False).encode()
+
+    answer = site.post(CHAT, body)
+
+    assert 34 * MIB < len(body) < 36 * MIB
+    assert refusal(answer) == (400, "UnsupportedChatParameter")
+
+
+@pytest.mark.parametrize("mebibytes", [3, 10, 34])
+def test_a_large_body_is_served(site: Site, mebibytes: int) -> None:
+    site.pop()
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}], "metadata": "a" * mebibytes * MIB}
+
+    answer = site.post(CHAT, json.dumps(body).encode(), apikey=site.key_of("client"))
+
+    assert answer.status == 202
+
+
 @pytest.mark.spec("BDY-12")
 @pytest.mark.parametrize("path", [CHAT, POP, SUBMIT])
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(sit
         finally:
             connection.execute(closing.format(sql.Identifier(name), sql.SQL("true")))
 
+    errors = [line for line in site.log.read_text(encoding="utf-8").splitlines() if " ERROR " in line]
+    assert errors
+    assert [line for line in errors if "[-]" in line] == [], "each error names its request"
     assert refusal(answer) == (503, "ServiceUnavailable")
     assert answer.headers["Retry-After"] == "2"
     assert (ready.status, ready.json["database"]) == (503, "unreachable")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -55,6 +56,7 @@ class Site:
     api: Api
     database_url: str
     environment: Mapping[str, str]
+    log: Path
     keys: dict[str, str] = field(default_factory=dict)
 
     @contextmanager

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from hordechat.infra.logging import LINE, LineFormatter, RequestIdFilter, request_id
+from hordechat.infra.logging import LINE, LineFormatter, RequestIdFilter, TracebackFilter, request_id
 
 
 def line_of(message: str, *args: object, exc_info: BaseException | None = None) -> str:
@@ -35,3 +35,12 @@ def test_a_traceback_follows_its_line() -> None:
 
     assert lines[0].endswith(": failed")
     assert lines[-1] == "KeyError: 'ours'"
+
+
+def test_djangos_line_about_an_answer_is_dropped_and_its_tracebacks_are_kept() -> None:
+    about_an_answer = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "Service Unavailable", (), None)
+    error = KeyError("ours")
+    uncaught = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "failed", (), (KeyError, error, None))
+
+    assert not TracebackFilter().filter(about_an_answer)
+    assert TracebackFilter().filter(uncaught)
