@@ -1,6 +1,7 @@
 """One chat request as a client sends it: submit, poll, read the reply, see the kudos move."""
 
 import http
+import http.client
 import json
 import time
 from dataclasses import dataclass
@@ -49,6 +50,13 @@ def run(api: Api, accounts: Accounts) -> Demo:
     Raises:
         Refused: it was not taken or not answered.
     """
+    try:
+        return _converse(api, accounts)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Refused(f"The API did not answer the demo request as it should ({error!r}).") from error
+
+
+def _converse(api: Api, accounts: Accounts) -> Demo:
     client_before = _kudos(api, accounts.demo_client.api_key)
     owner_before = _kudos(api, accounts.demo_owner.api_key)
     started, request_id = _submit(api, accounts.demo_client.api_key)

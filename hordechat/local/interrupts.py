@@ -12,7 +12,9 @@ class Interrupted(SystemExit):
 def end_on_signals() -> None:
     """Raise `Interrupted` in the main thread when the process is asked to end."""
     for each in ENDING:
-        signal.signal(each, _end)
+        # Who starts it with nohup wants it to outlive the terminal.
+        if not (each == signal.SIGHUP and signal.getsignal(each) == signal.SIG_IGN):
+            signal.signal(each, _end)
 
 
 def _end(number: int, _: object) -> None:

@@ -59,6 +59,12 @@ def user_name(uid: int) -> str:
         return str(uid)
 
 
+def shown(path: Path) -> Path:
+    """Return a path as short as someone at the terminal can use it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def is_reachable_by_all(folder: Path) -> bool:
     """Tell whether every user may pass through the folder and all above it."""
     resolved = folder.resolve()

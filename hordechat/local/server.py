@@ -94,7 +94,7 @@ def main() -> int:
     options = parse(sys.argv[1:])
     if options.reset:
         site_data.remove(options.data)
-        print(f"The data in {options.data} are removed.")
+        print(f"The data in {places.shown(options.data)} are removed.")
         return 0
     interrupts.end_on_signals()
     # Before packages are fetched, so that nobody waits for a refusal.
@@ -115,7 +115,7 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
     port = options.port or (ports.free_port() if options.check else PORT)
     ports.claim(port)
     site = _open_site(options, f"http://{ports.HOST}:{port}", cleanup)
-    print(f"Starting hordechat on http://{ports.HOST}:{port}, data in {site.folder}")
+    print(f"Starting hordechat on http://{ports.HOST}:{port}, data in {places.shown(site.folder)}")
 
     children, environment = _start_databases(site, cleanup)
     with steps.step("Bringing the tables up to date"):
@@ -256,7 +256,9 @@ def _request_stops(services: Sequence[Service]) -> None:
 def _show_new_accounts(site: SiteData, people: Accounts) -> None:
     if not people.new:
         return
-    print(f"\nAccounts made by this start, shown this once and kept in {site.folder / 'credentials.json'}:")
+    print(
+        f"\nAccounts made by this start, shown this once and kept in {places.shown(site.folder / 'credentials.json')}:"
+    )
     for name in people.new:
         account: accounts.Account = getattr(people, name)
         login = f"   admin login {account.login}, password {account.password}" if account.login else ""
@@ -283,14 +285,15 @@ def _require_sound_ledger(environment: dict[str, str]) -> None:
 
 
 def _show_addresses(api: Api, site: SiteData, people: Accounts) -> None:
+    credentials = places.shown(site.folder / "credentials.json")
     print("\nTry it:")
     print(f"  {demo.curl(api, people)}")
     print(f"  curl -s {api.url}/api/v2/generate/chat/status/<the id it answers with>")
     print("\nAddresses:")
     print(f"  API       {api.url}/api/v2/")
     print(f"  Reference {api.url}/api/schema/")
-    print(f"  Admin     {api.url}/admin/   login {people.admin.login}, password in {site.folder / 'credentials.json'}")
-    print(f"  Logs      {site.folder / 'log'}")
+    print(f"  Admin     {api.url}/admin/   login {people.admin.login}, password in {credentials}")
+    print(f"  Logs      {places.shown(site.folder / 'log')}")
     print("\nCtrl-C stops everything. What the processes say:\n")
 
 

@@ -24,7 +24,7 @@ from hordechat.local.refusals import Refused
 
 READY_SECONDS = 90
 POLL_SECONDS = 0.1
-REQUEST_SECONDS = 5
+REQUEST_SECONDS = 10
 REQUESTS_PER_THREAD = 8
 """How many requests may wait for each thread before granian stops taking connections."""
 
