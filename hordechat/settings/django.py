@@ -81,8 +81,8 @@ DATABASES = {
                         "min_size": 1,
                         "max_size": HORDE.database_pool_size,
                         "timeout": 5,
-                        # The pool's pauses double with each failed try, and would reach minutes in an outage of minutes.
-                        # Given up early, the next request starts the tries anew.
+                        # The pauses between tries double, up to minutes in an outage of minutes; given up early, the
+                        # next request starts them anew.
                         "reconnect_timeout": 2,
                     }
                 }
