@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from hordechat.contract.chat import StoredMessage
+from hordechat.contract.chat import Message
 from hordechat.contract.limits import SIZING_CHARACTERS_PER_TOKEN
 
 
-def flatten(messages: Iterable[StoredMessage]) -> str:
+def flatten(messages: Iterable[Message]) -> str:
     """Return each message as `role: text`, parts and messages joined by newlines (FLT-02, FLT-03)."""
     return "\n".join(f"{message.role}: " + "\n".join(message.texts) for message in messages)
 

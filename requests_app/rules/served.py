@@ -1,46 +1,32 @@
-"""The documented keys of a chat submit that this server does not serve yet: refused, never accepted and ignored."""
+"""What of the chat contract this server does not serve yet: refused by name, never accepted and ignored."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from pydantic import BaseModel
+from hordechat.contract.chat import ChatSubmission
 
-from hordechat.contract.chat import ChatBody
-
-NOT_YET_SERVED: Mapping[str, tuple[object, ...]] = {
-    "stream": (False,),
-    "tools": ([],),
-    "tool_choice": (),
-    "parallel_tool_calls": (),
-    "response_format": ({"type": "text"},),
-    "seed": (),
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "reasoning_effort": (),
-    "horde.only": (),
-    "horde.ignore": (),
-    "horde.trusted_workers": (False,),
-    "horde.validated_backends": (False,),
-    "horde.slow_workers": (True,),
-    "horde.conformance": ("strict",),
-    "horde.max_context_length": (),
-    "horde.context_fit": ("truncate_oldest",),
-    "horde.max_kudos": (),
-    "horde.dry_run": (False,),
-    "horde.operation_key": (),
+NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
+    "stream": lambda sent: sent.is_streamed,
+    "tools": lambda sent: bool(sent.tools),
+    "response_format": lambda sent: sent.response_format is not None,
+    "seed": lambda sent: sent.sampling.seed is not None,
+    "frequency_penalty": lambda sent: bool(sent.sampling.frequency_penalty),
+    "presence_penalty": lambda sent: bool(sent.sampling.presence_penalty),
+    "reasoning_effort": lambda sent: sent.sampling.reasoning_effort is not None,
+    "horde.only": lambda sent: sent.horde.only is not None,
+    "horde.ignore": lambda sent: sent.horde.ignore is not None,
+    "horde.trusted_workers": lambda sent: sent.horde.trusted_workers,
+    "horde.validated_backends": lambda sent: sent.horde.validated_backends,
+    "horde.slow_workers": lambda sent: not sent.horde.slow_workers,
+    "horde.conformance": lambda sent: sent.horde.conformance != "strict",
+    "horde.max_context_length": lambda sent: sent.horde.max_context_length is not None,
+    "horde.context_fit": lambda sent: sent.horde.context_fit != "truncate_oldest",
+    "horde.max_kudos": lambda sent: sent.horde.max_kudos is not None,
+    "horde.dry_run": lambda sent: sent.horde.dry_run,
+    "horde.operation_key": lambda sent: sent.horde.operation_key is not None,
 }
-"""Each path with the values that have no effect, which pass, as null does."""
+"""Each path with the question whether a submission asks for it; a key without effect asks for nothing."""
 
 
-def find_unserved(body: ChatBody) -> str | None:
-    """Return the path of the first key that is set to something this server does not serve yet."""
-    for path, neutral_values in NOT_YET_SERVED.items():
-        value = _value_at(body, path)
-        if value is not None and value not in neutral_values:
-            return path
-    return None
-
-
-def _value_at(body: BaseModel, path: str) -> object:
-    key, _, rest = path.partition(".")
-    value: object = getattr(body, key)
-    return _value_at(value, rest) if rest and isinstance(value, BaseModel) else value
+def find_unserved(submission: ChatSubmission) -> str | None:
+    """Return the path of the first thing a submission asks for that this server does not serve yet."""
+    return next((path for path, is_asked_for in NOT_YET_SERVED.items() if is_asked_for(submission)), None)

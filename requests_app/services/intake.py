@@ -67,9 +67,9 @@ def submit_chat(
         NoEligibleWorker: none of the models has a serving worker.
         PromptExceedsContext: the conversation does not fit.
     """
-    if path := served.find_unserved(submission.body):
+    if path := served.find_unserved(submission):
         raise UnsupportedChatParameter.not_yet(path)
-    conformance = Conformance(submission.body.horde.conformance)
+    conformance = Conformance(submission.horde.conformance)
     request = NewRequest(
         submission=submission,
         flattened=flattening.flatten(submission.messages),
@@ -168,9 +168,9 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
 def _sampling_params(submission: ChatSubmission) -> dict[str, object]:
     """Return the sampling keys the client sent, under the text route's names."""
     sent: dict[str, object] = {
-        "temperature": submission.body.temperature,
-        "top_p": submission.body.top_p,
-        "stop_sequence": list(submission.stop_sequence) or None,
+        "temperature": submission.sampling.temperature,
+        "top_p": submission.sampling.top_p,
+        "stop_sequence": list(submission.sampling.stop_sequence) or None,
     }
     return {key: value for key, value in sent.items() if value is not None}
 

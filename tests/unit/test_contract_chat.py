@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hordechat.contract import chat
-from hordechat.contract.chat import ChatSubmission, StoredMessage
+from hordechat.contract.chat import ChatSubmission, Message
+from hordechat.contract.chat.submission import Sampling
 from hordechat.contract.vocabulary import ReasoningEffort, Role
 from hordechat.errors import ErrorCode, HordeError
 from hordechat.http.refusals import body_of
@@ -40,10 +41,9 @@ def test_a_minimal_body_is_taken_with_every_default() -> None:
 
     assert submission.models == ("demo/echo",)
     assert submission.names_one_model
-    assert submission.messages == (StoredMessage(role=Role.USER, content="Hello"),)
-    assert submission.stop_sequence == ()
-    assert submission.body.model_dump(exclude={"model", "messages", "horde"}, exclude_none=True) == {}
-    assert submission.body.horde.model_dump() == {
+    assert submission.messages == (Message(role=Role.USER, content="Hello"),)
+    assert submission.sampling == Sampling()
+    assert submission.horde.model_dump() == {
         "only": None,
         "ignore": None,
         "trusted_workers": False,
@@ -133,7 +133,8 @@ def test_a_number_outside_its_range_is_refused_and_never_clamped(
     key: str, taken: tuple[float, float], refused: float, sentence: str
 ) -> None:
     for value in taken:
-        assert getattr(parse(**{key: value}).body, key) == value
+        submission = parse(**{key: value})
+        assert getattr(submission.sampling, key, submission.max_length) == value
 
     assert body_of(refuse(body(**{key: refused}))) == {
         "message": INVALID,
@@ -190,13 +191,13 @@ def test_a_value_of_another_type_is_refused_with_its_path(path: str, value: obje
 
 @pytest.mark.spec("REQ-38")
 def test_a_key_of_fractions_takes_an_integer() -> None:
-    assert parse(temperature=1, top_p=1).body.temperature == 1.0
+    assert parse(temperature=1, top_p=1).sampling.temperature == 1.0
 
 
 @pytest.mark.spec("REQ-39", "REQ-51")
 @pytest.mark.parametrize("key", sorted(set(chat.ChatBody.model_fields) - {"model", "messages", "reasoning_effort"}))
 def test_null_is_the_same_as_leaving_a_key_out(key: str) -> None:
-    assert parse(**{key: None}).body == parse().body
+    assert parse(**{key: None}) == parse()
 
 
 @pytest.mark.spec("REQ-51")
@@ -208,7 +209,7 @@ def test_refuses_options_that_are_no_object(horde: object) -> None:
 @pytest.mark.spec("REQ-17")
 @pytest.mark.parametrize("effort", ["none", "minimal", "low", "medium", "high", "xhigh"])
 def test_takes_each_reasoning_effort(effort: str) -> None:
-    assert parse(reasoning_effort=effort).body.reasoning_effort == ReasoningEffort(effort)
+    assert parse(reasoning_effort=effort).sampling.reasoning_effort == ReasoningEffort(effort)
 
 
 @pytest.mark.spec("REQ-21", "REQ-37")
@@ -222,7 +223,7 @@ def test_refuses_any_other_reasoning_effort(effort: object) -> None:
     ("stop", "sequence"), [("###", ("###",)), (["a", "b"], ("a", "b")), ([], ()), (list("abcdef"), tuple("abcdef"))]
 )
 def test_stop_becomes_a_list(stop: object, sequence: tuple[str, ...]) -> None:
-    assert parse(stop=stop).stop_sequence == sequence
+    assert parse(stop=stop).sampling.stop_sequence == sequence
 
 
 @pytest.mark.spec("REQ-42")
@@ -238,9 +239,9 @@ def test_refuses_a_stop_sequence_that_is_no_string() -> None:
 def test_stop_keeps_the_limits_of_text_requests() -> None:
     different = [f"{number:03}" for number in range(129)]
 
-    assert len(parse(stop=different[:128] * 2).stop_sequence) == 256
+    assert len(parse(stop=different[:128] * 2).sampling.stop_sequence) == 256
     assert refuse(body(stop=different)).code is ErrorCode.TOO_MANY_STOP_SEQUENCES
-    assert parse(stop=["a" * 1000, "b" * 1000]).stop_sequence[1] == "b" * 1000
+    assert parse(stop=["a" * 1000, "b" * 1000]).sampling.stop_sequence[1] == "b" * 1000
     assert refuse(body(stop=["a" * 1000, "b" * 1001])).code is ErrorCode.EXCESSIVE_STOP_SEQUENCE
 
 
@@ -306,7 +307,7 @@ def test_refuses_an_unknown_option_with_its_path() -> None:
 
 @pytest.mark.spec("RFS-12", "RFS-32")
 def test_takes_one_choice_alone() -> None:
-    assert parse(n=1).body.n == 1
+    assert parse(n=1) == parse()
     for number in (2, 0, -1):
         assert refuse(body(n=number)).message == f"n={number} is not supported on chat requests."
     for value in ("2", 1.5, 1.0, True):
@@ -461,7 +462,7 @@ def test_deeply_nested_values_are_judged_without_recursion() -> None:
     for _ in range(1000):
         nested = [nested]
 
-    parse(metadata=nested, user=nested, tool_choice=nested, tools=[nested], response_format={"a": nested})
+    parse(metadata=nested, user=nested)
     for key in set(chat.ChatBody.model_fields) - {
         "metadata",
         "user",

@@ -1,0 +1,88 @@
+"""The JSON body of a chat submit as pydantic models: its keys, types and ranges, and what OpenAPI shows of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, field_validator
+
+from hordechat.contract.chat.options import ChatHordeOptions
+from hordechat.contract.limits import (
+    MAX_CHAT_MODEL_COUNT,
+    MAX_CHAT_OUTPUT_TOKENS,
+    MAX_MESSAGE_NAME_CHARACTERS,
+    MAX_MODEL_NAME_CHARACTERS,
+    MIN_OUTPUT_TOKENS,
+)
+from hordechat.contract.refusals import StrictModel, StringFirst, Strings
+from hordechat.contract.vocabulary import ReasoningEffort, Role
+
+ModelName = Annotated[str, Field(min_length=1, max_length=MAX_MODEL_NAME_CHARACTERS)]
+OutputTokens = Annotated[int, Field(ge=MIN_OUTPUT_TOKENS, le=MAX_CHAT_OUTPUT_TOKENS)]
+Penalty = Annotated[float, Field(ge=-2, le=2)]
+StopSequences = Annotated[
+    Strings,
+    # One type inside, so that a fault is reported under `stop` and not under each form of it.
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
+
+class TextPart(StrictModel):
+    """A piece of a message's content."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(StrictModel):
+    """One message of the conversation, as a client sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role = Field(description="`developer` is stored and sent to workers as `system`.")
+    content: str | list[TextPart]
+    name: str | None = Field(None, min_length=1, max_length=MAX_MESSAGE_NAME_CHARACTERS)
+
+
+class ChatBody(StrictModel):
+    """The JSON body of `POST generate/chat/async`: OpenAI's chat completion keys and one object of our own."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"model": "demo/echo", "messages": [{"role": "user", "content": "Hello there"}], "max_tokens": 64},
+            ]
+        },
+    )
+
+    model: ModelName | None = Field(
+        None, description="The model the request accepts; exactly one of `model` and `models`."
+    )
+    models: Annotated[list[ModelName], Field(fail_fast=True)] | None = Field(
+        None, min_length=1, max_length=MAX_CHAT_MODEL_COUNT
+    )
+    messages: Annotated[SkipValidation[list[ChatMessage]], Field(description="The conversation, oldest message first.")]
+    max_tokens: OutputTokens | None = None
+    max_completion_tokens: OutputTokens | None = None
+    temperature: float | None = Field(None, ge=0, le=5)
+    top_p: float | None = Field(None, ge=0.001, le=1)
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    reasoning_effort: Annotated[ReasoningEffort, Field(strict=False), StringFirst] | None = None
+    stop: StopSequences | None = None
+    n: int | None = None
+    stream: bool | None = None
+    stream_options: object = Field(None, description="Accepted and not applied.")
+    user: object = Field(None, description="Accepted and not applied.")
+    metadata: object = Field(None, description="Accepted and not applied.")
+    tools: list[object] | None = None
+    tool_choice: object = None
+    parallel_tool_calls: bool | None = None
+    response_format: dict[str, object] | None = None
+    horde: ChatHordeOptions = Field(default_factory=ChatHordeOptions)
+
+    @field_validator("horde", mode="before")
+    @classmethod
+    def _default_horde(cls, value: object) -> object:
+        return {} if value is None else value
