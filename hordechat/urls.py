@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularJSONAPIView
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
 from requests_app.views import site
 
@@ -13,11 +13,12 @@ urlpatterns = [
     *public,
     path("v2/", include("requests_app.urls")),
     path("api/schema/", SpectacularJSONAPIView.as_view(patterns=public)),
+    path("api/", SpectacularSwaggerView.as_view(url="/api/schema/")),
     path("healthz/live", site.live),
     path("healthz/ready", site.ready),
     path("metrics", site.show_metrics),
     path("admin/", admin.site.urls),
-    path("", RedirectView.as_view(url="/api/schema/")),
+    path("", RedirectView.as_view(url="/api/")),
 ]
 
 handler400 = "hordechat.http.refusals.bad_request"
