@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework.exceptions import APIException, MethodNotAllowed
@@ -141,13 +142,13 @@ def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     return plain_response(UnexpectedError())
 
 
-def require_safe(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def require_safe(view: Callable[..., HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
     """Let a view outside of REST answer GET and HEAD alone."""
 
     # It reads and changes nothing; the check for forged requests would only answer first, and with a page.
     @csrf_exempt
     @wraps(view)
-    def guarded(request: HttpRequest) -> HttpResponse:
+    def guarded(request: HttpRequest) -> HttpResponseBase:
         if request.method in SAFE_METHODS:
             return view(request)
         response = plain_response(RefusedMethod(method=str(request.method)))

@@ -21,7 +21,9 @@ def test_the_reference_loads_nothing_from_elsewhere() -> None:
     assert len(assets) >= 3
     for asset in assets:
         assert asset.startswith("/static/")
-        assert Client().get(asset).status_code == 200
+        answer = Client().get(asset)
+        assert answer.status_code == 200
+        answer.close()
 
 
 @pytest.mark.django_db
