@@ -13,6 +13,7 @@ def test_the_root_leads_to_the_reference() -> None:
     assert Client().post("/").json()["rc"] == "MethodNotAllowed"
 
 
+@pytest.mark.django_db
 def test_the_reference_loads_nothing_from_elsewhere() -> None:
     page = Client().get("/api/")
 
