@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 
+from requests_app.rules.narrowing import narrow_extras
+
+DEFAULT_TEMPERATURE = 1.0
+
 SAMPLING_DEFAULTS: Mapping[str, object] = {
-    "temperature": 1.0,
+    "temperature": DEFAULT_TEMPERATURE,
     "top_p": 1.0,
     "frequency_penalty": 0,
     "presence_penalty": 0,
@@ -15,13 +19,19 @@ SAMPLING_DEFAULTS: Mapping[str, object] = {
 
 
 def chat_payload(
-    *, messages: object, params: Mapping[str, object], max_length: int, max_context_length: int
+    *,
+    messages: object,
+    params: Mapping[str, object],
+    extras: Mapping[str, object] | None,
+    max_length: int,
+    max_context_length: int,
 ) -> dict[str, object]:
-    """Return a chat job's payload; `params` holds only what the client sent."""
+    """Return a chat job's payload; `params` and `extras` are as stored and hold only what the client sent."""
     return {
         "messages": messages,
         **SAMPLING_DEFAULTS,
         **params,
+        **narrow_extras(extras or {}),
         "max_length": max_length,
         "max_context_length": max_context_length,
         "n": 1,

@@ -20,8 +20,8 @@ from hordechat.contract.refusals import UnsupportedChatParameter
 from hordechat.contract.vocabulary import Conformance
 from hordechat.infra import sql
 from hordechat.infra.transactions import retry_on_conflict
-from requests_app.errors import NoEligibleWorker, PromptExceedsContext, UnknownChatModel
-from requests_app.rules import flattening, needs, queue_order, served, sizing
+from requests_app.errors import NoEligibleWorker, UnknownChatModel
+from requests_app.rules import flattening, mapping, needs, queue_order, served, sizing
 from requests_app.selectors import intake_facts
 from requests_app.selectors.intake_facts import IntakeFacts
 from workers_app.rules.capabilities import mask_of
@@ -72,8 +72,8 @@ def submit_chat(
     conformance = Conformance(submission.horde.conformance)
     request = NewRequest(
         submission=submission,
-        flattened=flattening.flatten(submission.messages),
-        needs=needs.needs_of(conformance=conformance),
+        flattened=flattening.flatten(submission.messages, tools=submission.tools),
+        needs=needs.needs_of(submission, messages=submission.messages).capabilities,
         conformance=conformance,
         max_context_length=DEFAULT_CONTEXT_TOKENS,
         address=address,
@@ -90,7 +90,7 @@ def submit_chat(
     if facts.user_id is None:
         raise InvalidApiKey
     _require_served_models(submission, facts)
-    _require_fit(request)
+    _require_fit(submission)
     request_id = _activate(request, facts=facts, now=now)
     return Accepted(
         id=request_id,
@@ -110,13 +110,17 @@ def _require_served_models(submission: ChatSubmission, facts: IntakeFacts) -> No
         raise NoEligibleWorker(models=submission.models)
 
 
-def _require_fit(request: NewRequest) -> None:
-    prompt_tokens = flattening.estimate_prompt_tokens(request.flattened)
-    max_length = request.submission.max_length
-    if not sizing.fits(prompt_tokens=prompt_tokens, max_length=max_length, context=request.max_context_length):
-        raise PromptExceedsContext(
-            prompt_tokens=prompt_tokens, max_length=max_length, context=request.max_context_length
-        )
+def _require_fit(submission: ChatSubmission) -> None:
+    # Lowering, growth and trimming come with the options that ask for them; until then the default context is all.
+    sizing.size(
+        messages=submission.messages,
+        tools=submission.tools,
+        max_length=submission.max_length,
+        max_context_length=None,
+        context_fit="reject",
+        largest_length=None,
+        largest_context=None,
+    )
 
 
 @retry_on_conflict
@@ -133,7 +137,7 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                 "id": request_id,
                 "user_id": facts.user_id,
                 "prompt": request.flattened,
-                "params": _json(_sampling_params(submission)),
+                "params": _json(mapping.stored_params(submission)),
                 "models": list(submission.models),
                 "max_length": submission.max_length,
                 "max_context_length": request.max_context_length,
@@ -163,16 +167,6 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
             now=now,
         )
     return request_id
-
-
-def _sampling_params(submission: ChatSubmission) -> dict[str, object]:
-    """Return the sampling keys the client sent, under the text route's names."""
-    sent: dict[str, object] = {
-        "temperature": submission.sampling.temperature,
-        "top_p": submission.sampling.top_p,
-        "stop_sequence": list(submission.sampling.stop_sequence) or None,
-    }
-    return {key: value for key, value in sent.items() if value is not None}
 
 
 def _json(value: object) -> Jsonb:

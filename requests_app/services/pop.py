@@ -72,6 +72,7 @@ def _assign_chat(worker: CheckedInWorker, *, now: datetime) -> Assignment | None
         payload=payload.chat_payload(
             messages=orjson.loads(claimed.messages),
             params=orjson.loads(claimed.params),
+            extras=None,
             max_length=claimed.max_length,
             max_context_length=claimed.max_context_length,
         ),
