@@ -41,6 +41,15 @@ class PromptExceedsContext(HordeError):
         )
 
 
+class ChatImageStorageUnavailable(HordeError):
+    """The request carries images and there is nowhere to keep them."""
+
+    code: ClassVar = ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        super().__init__("The server cannot store the images of chat requests now; nothing was queued or charged.")
+
+
 class RequestNotFound(HordeError):
     """No request of this family has the id."""
 

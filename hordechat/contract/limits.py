@@ -17,21 +17,52 @@ MAX_JSON_SEPARATORS = 1_500_000
 MAX_CHAT_MODEL_COUNT = 5
 MAX_CHAT_MESSAGE_COUNT = 1024
 MAX_CHAT_TEXT_BYTES = 1 * MIB
+"""UTF-8 bytes of every content and of the history's tool calls: names and arguments, not ids (RFS-16, RFS-35)."""
 MAX_MODEL_NAME_CHARACTERS = 255
 MAX_MESSAGE_NAME_CHARACTERS = 64
 MAX_STOP_SEQUENCES = 128
 MAX_STOP_SEQUENCE_CHARACTERS = 2000
 MAX_REFUSED_VALUE_CHARACTERS = 64
 """How much of a refused value a message quotes."""
+MAX_REFUSED_KEY_CHARACTERS = 1000
+"""How much of a client's key a message's path quotes: a body may be one key of 36 MiB, its refusal may not."""
 
 MIN_OUTPUT_TOKENS = 16
 MAX_CHAT_OUTPUT_TOKENS = 16_384
 DEFAULT_CHAT_OUTPUT_TOKENS = 512
 """OpenAI clients usually leave the limit out, and the text default of 80 cuts a reply short."""
 DEFAULT_CONTEXT_TOKENS = 2048
+MIN_CONTEXT_TOKENS = 80
+MAX_CONTEXT_TOKENS = 1_048_576
+"""Both ends are the text route's (HOP-37)."""
 SIZING_CHARACTERS_PER_TOKEN = 3
 """Sizing is cautious with 3 characters a token; the kudos formula reckons with 4."""
 
+# -- Images ------------------------------------------------------------------------------------------------------------
+MAX_CHAT_IMAGE_COUNT = 20
+MAX_CHAT_IMAGE_BYTES = 5 * MIB
+"""One image, decoded: the cap of a source image on image requests."""
+MAX_CHAT_IMAGE_TOTAL_BYTES = 25 * MIB
+"""All images, decoded; every request is held to it before its user is known (IMG-17)."""
+
+# -- Tools and response formats ----------------------------------------------------------------------------------------
+MAX_CHAT_TOOL_COUNT = 128
+MAX_CHAT_TOOL_CALL_COUNT = 128
+"""Calls of one assistant message."""
+MAX_CHAT_TOOL_SPEC_BYTES = 256 * KIB
+"""The compact JSON of `tools`, `tool_choice` and `response_format` together (TLS-46)."""
+MAX_CHAT_SCHEMA_NESTING = 10
+"""Levels below a schema's root, OpenAI's limit for strict schemas."""
+MAX_CHAT_SCHEMA_CONTAINERS = 1 + 2 * MAX_CHAT_SCHEMA_NESTING + 1
+"""The same limit in JSON containers: the root, two for a level (a map of properties, a schema), one inside (TLS-33)."""
+MAX_CHAT_SCHEMA_VALUES = MAX_CHAT_TOOL_SPEC_BYTES // 2 - 1
+"""A value and its comma are two bytes at least: a schema of more values passes `MAX_CHAT_TOOL_SPEC_BYTES` for sure."""
+MAX_TOOL_CALL_ID_CHARACTERS = 256
+FUNCTION_NAME_PATTERN = "[A-Za-z0-9_-]{1,64}"
+UNKEPT_INTEGER = 2**64
+"""From this magnitude on JSON integers arrive rounded, silently; stored JSON is refused rather than altered."""
+
+# -- Clients -----------------------------------------------------------------------------------------------------------
 DEFAULT_CLIENT_AGENT = "unknown:0:unknown"
 MAX_CLIENT_AGENT_CHARACTERS = 255
 
@@ -59,7 +90,11 @@ REQUEST_LIFE_SECONDS = 20 * 60
 """A request expires this long after its activation or its last pop or reply, whichever is later."""
 EXACT_QUEUE_POSITIONS = 1000
 
-assert MAX_CHAT_TEXT_BYTES * 25 < MAX_CHAT_BODY_BYTES
+assert MAX_CHAT_IMAGE_TOTAL_BYTES * 4 // 3 + MAX_CHAT_TEXT_BYTES + MAX_CHAT_TOOL_SPEC_BYTES < MAX_CHAT_BODY_BYTES
+assert MAX_CHAT_IMAGE_BYTES <= MAX_CHAT_IMAGE_TOTAL_BYTES <= MAX_CHAT_IMAGE_COUNT * MAX_CHAT_IMAGE_BYTES
+assert MAX_CHAT_SCHEMA_VALUES < MAX_JSON_SEPARATORS
+assert MIN_CONTEXT_TOKENS <= DEFAULT_CONTEXT_TOKENS <= MAX_CONTEXT_TOKENS
+assert MAX_CHAT_OUTPUT_TOKENS <= MAX_CONTEXT_TOKENS
 assert 2 * MAX_REASONING_BYTES < MAX_REPLY_BODY_BYTES
 assert MIN_OUTPUT_TOKENS <= DEFAULT_CHAT_OUTPUT_TOKENS <= MAX_CHAT_OUTPUT_TOKENS
 assert DEFAULT_CHAT_OUTPUT_TOKENS < DEFAULT_CONTEXT_TOKENS

@@ -73,10 +73,28 @@ class ExcessiveStopSequence(HordeError):
     code: ClassVar = ErrorCode.EXCESSIVE_STOP_SEQUENCE
 
 
+class TooManyExtraSourceImages(HordeError):
+    """More images than a request may hold."""
+
+    code: ClassVar = ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES
+
+
+class SourceImageSizeExceeded(HordeError):
+    """An image, or all images together, hold too many bytes."""
+
+    code: ClassVar = ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED
+
+
 class StrictModel(BaseModel):
     """A body, or a part of one, that takes each JSON type as itself and no other (REQ-38)."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class ClosedModel(StrictModel):
+    """A part of the chat body as the API page shows it; `contract.chat` reads it by hand, up to its first fault."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def _require_string(value: object) -> object:
@@ -87,6 +105,26 @@ def _require_string(value: object) -> object:
 
 StringFirst = BeforeValidator(_require_string)
 """Keeps other types from an enum: its own look-up describes what it refuses, which fails over a deeply nested list."""
+
+
+def _require_list(value: object) -> object:
+    if not isinstance(value, list):
+        raise ValueError("Input should be a valid list")  # noqa: TRY004 - as above
+    return value
+
+
+ListFirst = BeforeValidator(_require_list)
+"""Holds to its type what is read by hand later, and is behind `SkipValidation` for pydantic."""
+
+
+def _require_object(value: object) -> object:
+    if not isinstance(value, dict):
+        raise ValueError("Input should be a valid dictionary")  # noqa: TRY004 - as above
+    return value
+
+
+ObjectFirst = BeforeValidator(_require_object)
+"""The same for an object."""
 
 Strings = Annotated[list[str], Field(fail_fast=True)]
 """A list that is refused at its first fault: a million of them would be a million findings, of a kilobyte each."""

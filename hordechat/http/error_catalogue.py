@@ -42,6 +42,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "The chat fields of a pop do not fit together.",
         "Correct the field the message names. Nothing was handed out, and the last valid declaration stands.",
     ),
+    ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE: Entry(
+        "The request carries images and the server has nowhere to keep them now; nothing was queued or charged.",
+        "Try again later, or send the request without its images.",
+    ),
     ErrorCode.CHAT_MODEL_MISMATCH: Entry(
         "A reply or fault names another model than its job was assigned to.",
         "Send the `model` of the pop's answer as `model_id`.",
@@ -100,6 +104,15 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "The server cannot reach its database.",
         "Repeat the request after the seconds of the `Retry-After` header. In the rare case that the connection broke "
         "during a commit, the change was made: a reply then answers `DuplicateGen`, a chat request is queued twice.",
+    ),
+    ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED: Entry(
+        f"An image holds more than {limits.MAX_CHAT_IMAGE_BYTES // limits.MIB} MiB, or all images of a request hold "
+        f"more than {limits.MAX_CHAT_IMAGE_TOTAL_BYTES // limits.MIB} MiB together, base64 undone.",
+        "Send smaller or fewer images.",
+    ),
+    ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: Entry(
+        f"The messages of a request hold more than {limits.MAX_CHAT_IMAGE_COUNT} images together.",
+        "Send fewer images.",
     ),
     ErrorCode.TOO_MANY_STOP_SEQUENCES: Entry(
         f"`stop` holds more than {limits.MAX_STOP_SEQUENCES} different sequences.", "Send fewer sequences."

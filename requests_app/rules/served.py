@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from hordechat.contract.chat import ChatSubmission
+from hordechat.contract.chat.submission import ImagePart
+from hordechat.contract.vocabulary import Role
 
 NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
     "stream": lambda sent: sent.is_streamed,
@@ -24,9 +26,26 @@ NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
     "horde.dry_run": lambda sent: sent.horde.dry_run,
     "horde.operation_key": lambda sent: sent.horde.operation_key is not None,
 }
-"""Each path with the question whether a submission asks for it; a key without effect asks for nothing."""
+"""Each path with the question whether a submission asks for it; a key without effect asks for nothing.
+
+A tool choice and `parallel_tool_calls` stand beside tools alone, so `tools` answers for them.
+"""
 
 
 def find_unserved(submission: ChatSubmission) -> str | None:
     """Return the path of the first thing a submission asks for that this server does not serve yet."""
-    return next((path for path, is_asked_for in NOT_YET_SERVED.items() if is_asked_for(submission)), None)
+    asked_for = (path for path, is_asked_for in NOT_YET_SERVED.items() if is_asked_for(submission))
+    return next(asked_for, None) or _find_in_messages(submission)
+
+
+def _find_in_messages(submission: ChatSubmission) -> str | None:
+    """Return the path of the first image, or of a tool round's first message, which needs a worker with tools."""
+    for index, message in enumerate(submission.messages):
+        if message.tool_calls:
+            return f"messages[{index}].tool_calls"
+        if message.role is Role.TOOL:
+            return f"messages[{index}].role=tool"
+        for place, part in enumerate(message.parts):
+            if isinstance(part, ImagePart):
+                return f"messages[{index}].content[{place}].type=image_url"
+    return None

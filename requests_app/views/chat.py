@@ -35,12 +35,15 @@ class ChatSubmitViewSet(ViewSet):
             ErrorCode.CHAT_REQUEST_CONFLICT,
             ErrorCode.TOO_MANY_STOP_SEQUENCES,
             ErrorCode.EXCESSIVE_STOP_SEQUENCE,
+            ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES,
+            ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED,
             ErrorCode.NUL_BYTE_IN_PAYLOAD,
             ErrorCode.PROMPT_EXCEEDS_CONTEXT,
             ErrorCode.INVALID_API_KEY,
             ErrorCode.NO_ELIGIBLE_WORKER,
             ErrorCode.UNKNOWN_CHAT_MODEL,
             ErrorCode.REQUEST_TOO_LARGE,
+            ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE,
         ),
     )
     def create(self, request: Request) -> Response:

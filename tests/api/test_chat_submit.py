@@ -206,11 +206,22 @@ def test_takes_the_anonymous_key(horde: Horde) -> None:
     assert one_value("SELECT user_id FROM waiting_prompts") == 0
 
 
+TOOLS = [{"type": "function", "function": {"name": "look"}}]
+TOOL_ROUND = [
+    {"role": "user", "content": "2 + 2"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "add", "arguments": ""}}],
+    },
+    {"role": "tool", "content": "4", "tool_call_id": "c"},
+]
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
+
 NOT_YET = [
     ({"stream": True}, "stream"),
-    ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
-    ({"tool_choice": "auto"}, "tool_choice"),
-    ({"parallel_tool_calls": True}, "parallel_tool_calls"),
+    ({"tools": TOOLS}, "tools"),
+    ({"tools": TOOLS, "tool_choice": "auto"}, "tools"),
+    ({"tools": TOOLS, "parallel_tool_calls": True}, "tools"),
     ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"seed": 0}, "seed"),
     ({"frequency_penalty": 0.5}, "frequency_penalty"),
@@ -227,16 +238,12 @@ NOT_YET = [
     ({"horde": {"max_kudos": 5}}, "horde.max_kudos"),
     ({"horde": {"dry_run": True}}, "horde.dry_run"),
     ({"horde": {"operation_key": "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"}}, "horde.operation_key"),
-    ({"messages": [{"role": "tool", "content": "4", "tool_call_id": "c"}]}, "messages[0].role=tool"),
-    ({"messages": [{"role": "assistant", "content": None, "tool_calls": []}]}, "messages[0].tool_calls"),
-    (
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}]},
-        "messages[0].content[0].type=image_url",
-    ),
+    ({"messages": TOOL_ROUND}, "messages[1].tool_calls"),
+    ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0].type=image_url"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "path"), NOT_YET, ids=[path for _, path in NOT_YET])
+@pytest.mark.parametrize(("changes", "path"), NOT_YET, ids=[", ".join(changes) for changes, _ in NOT_YET])
 def test_refuses_what_it_does_not_serve_yet(horde: Horde, changes: dict[str, Any], path: str) -> None:
     horde.pop()
     before = count_rows(*TRACES)

@@ -1,19 +1,21 @@
 """The JSON body of a chat submit as pydantic models: its keys, types and ranges, and what OpenAPI shows of it."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, field_validator
 
+from hordechat.contract.chat.messages import MessageBody
 from hordechat.contract.chat.options import ChatHordeOptions
+from hordechat.contract.chat.tools import ResponseFormatBody, ToolBody, ToolChoiceBody
 from hordechat.contract.limits import (
     MAX_CHAT_MODEL_COUNT,
     MAX_CHAT_OUTPUT_TOKENS,
-    MAX_MESSAGE_NAME_CHARACTERS,
+    MAX_CHAT_TOOL_COUNT,
     MAX_MODEL_NAME_CHARACTERS,
     MIN_OUTPUT_TOKENS,
 )
-from hordechat.contract.refusals import StrictModel, StringFirst, Strings
-from hordechat.contract.vocabulary import ReasoningEffort, Role
+from hordechat.contract.refusals import ListFirst, ObjectFirst, StrictModel, StringFirst, Strings
+from hordechat.contract.vocabulary import ReasoningEffort
 
 ModelName = Annotated[str, Field(min_length=1, max_length=MAX_MODEL_NAME_CHARACTERS)]
 OutputTokens = Annotated[int, Field(ge=MIN_OUTPUT_TOKENS, le=MAX_CHAT_OUTPUT_TOKENS)]
@@ -24,23 +26,6 @@ StopSequences = Annotated[
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-
-
-class TextPart(StrictModel):
-    """A piece of a message's content."""
-
-    type: Literal["text"]
-    text: str
-
-
-class ChatMessage(StrictModel):
-    """One message of the conversation, as a client sends it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    role: Role = Field(description="`developer` is stored and sent to workers as `system`.")
-    content: str | list[TextPart]
-    name: str | None = Field(None, min_length=1, max_length=MAX_MESSAGE_NAME_CHARACTERS)
 
 
 class ChatBody(StrictModel):
@@ -61,7 +46,9 @@ class ChatBody(StrictModel):
     models: Annotated[list[ModelName], Field(fail_fast=True)] | None = Field(
         None, min_length=1, max_length=MAX_CHAT_MODEL_COUNT
     )
-    messages: Annotated[SkipValidation[list[ChatMessage]], Field(description="The conversation, oldest message first.")]
+    messages: Annotated[
+        SkipValidation[list[MessageBody]], ListFirst, Field(description="The conversation, oldest message first.")
+    ]
     max_tokens: OutputTokens | None = None
     max_completion_tokens: OutputTokens | None = None
     temperature: float | None = Field(None, ge=0, le=5)
@@ -76,10 +63,12 @@ class ChatBody(StrictModel):
     stream_options: object = Field(None, description="Accepted and not applied.")
     user: object = Field(None, description="Accepted and not applied.")
     metadata: object = Field(None, description="Accepted and not applied.")
-    tools: list[object] | None = None
-    tool_choice: object = None
-    parallel_tool_calls: bool | None = None
-    response_format: dict[str, object] | None = None
+    tools: Annotated[SkipValidation[list[ToolBody]], ListFirst] | None = Field(
+        None, json_schema_extra={"maxItems": MAX_CHAT_TOOL_COUNT}
+    )
+    tool_choice: SkipValidation[ToolChoiceBody | None] = Field(None, description="Beside `tools` alone.")
+    parallel_tool_calls: bool | None = Field(None, description="Beside `tools` alone.")
+    response_format: Annotated[SkipValidation[ResponseFormatBody], ObjectFirst] | None = None
     horde: ChatHordeOptions = Field(default_factory=ChatHordeOptions)
 
     @field_validator("horde", mode="before")

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
+from hordechat.contract.limits import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 from hordechat.contract.refusals import StrictModel, Strings
 
 
@@ -19,7 +20,7 @@ class ChatHordeOptions(StrictModel):
     trusted_workers: bool = False
     validated_backends: bool = False
     slow_workers: bool = True
-    max_context_length: int | None = Field(None, ge=1)
+    max_context_length: int | None = Field(None, ge=MIN_CONTEXT_TOKENS, le=MAX_CONTEXT_TOKENS)
     context_fit: Literal["grow", "reject", "truncate_oldest"] = "truncate_oldest"
     conformance: Literal["strict", "best_effort"] = "strict"
     openai_guards: bool = False

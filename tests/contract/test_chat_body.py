@@ -281,20 +281,6 @@ def test_refuses_what_a_message_cannot_hold_with_its_path(message: object, named
     assert error.message == f"{named} is not supported on chat requests."
 
 
-@pytest.mark.parametrize(
-    ("message", "named"),
-    [
-        ({"role": "tool", "content": "a", "tool_call_id": "b"}, "messages[0].role=tool"),
-        ({"role": "assistant", "content": None, "tool_calls": []}, "messages[0].tool_calls"),
-        ({"role": "user", "content": [{"type": "image_url"}]}, "messages[0].content[0].type=image_url"),
-    ],
-)
-def test_says_what_is_not_served_yet(message: object, named: str) -> None:
-    error = refuse_message(message)
-
-    assert (error.code, error.message) == (ErrorCode.UNSUPPORTED_CHAT_PARAMETER, f"{named} is not supported yet.")
-
-
 @pytest.mark.spec("RFS-11", "RFS-27")
 def test_refuses_an_unknown_option_with_its_path() -> None:
     error = refuse(body(horde={"models": None}))
@@ -388,8 +374,8 @@ def test_refuses_messages_that_are_no_list_of_objects(messages: object) -> None:
         ({"role": "user", "content": None}, "'messages[1].content' has to be a string or a list of parts."),
         ({"role": "user", "content": 1}, "'messages[1].content' has to be a string or a list of parts."),
         ({"role": "user", "content": []}, "'messages[1].content' has to be a string or a list of parts."),
-        ({"role": "user", "content": ["a"]}, "'messages[1].content[0]' has to be an object with a 'type'."),
-        ({"role": "user", "content": [{"text": "a"}]}, "'messages[1].content[0]' has to be an object with a 'type'."),
+        ({"role": "user", "content": ["a"]}, "'messages[1].content[0]' has to be an object."),
+        ({"role": "user", "content": [{"text": "a"}]}, "'messages[1].content[0].type' has to be a string."),
         ({"role": "user", "content": [{"type": "text"}]}, "'messages[1].content[0].text' has to be a string."),
         (
             {"role": "user", "content": [{"type": "text", "text": 1}]},
