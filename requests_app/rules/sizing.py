@@ -11,16 +11,13 @@ from typing import Literal
 
 from hordechat.contract.chat import Message
 from hordechat.contract.chat.submission import Tool
-from hordechat.contract.limits import DEFAULT_CONTEXT_TOKENS
+from hordechat.contract.limits import DEFAULT_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
 from requests_app.errors import PromptExceedsContext
 from requests_app.rules.flattening import estimate_prompt_tokens, flatten_message, flatten_tools
 from requests_app.rules.length_buckets import bucket_of
 from requests_app.rules.turns import Turn, list_droppable_turns
 
 ContextFit = Literal["grow", "reject", "truncate_oldest"]
-
-MAX_GROWN_CONTEXT_TOKENS = 1_048_576
-"""No context grows beyond this, whatever a worker declares: the largest one a client may ask for."""
 
 
 class AdjustmentReason(StrEnum):
@@ -156,7 +153,8 @@ def _grow(*, need: int, requested: int, bound: int) -> int:
     """
     if need <= requested:
         return requested
-    bound = min(bound, MAX_GROWN_CONTEXT_TOKENS)
+    # A worker may declare more than a client may ask for; no context grows beyond that.
+    bound = min(bound, MAX_CONTEXT_TOKENS)
     return min(1 << (need - 1).bit_length(), bound) if need <= bound else max(bound, requested)
 
 
