@@ -41,5 +41,5 @@ def stored_extras(submission: ChatSubmission) -> dict[str, object] | None:
 
 
 def _as_float(sent: float | None) -> float | None:
-    """Make one number of 1 and 1.0: a client that repeats a submission may spell either."""
-    return None if sent is None else float(sent)
+    """Make one number of 1 and 1.0, and of 0 and -0.0: a client that repeats a submission may spell either."""
+    return None if sent is None else sent + 0.0

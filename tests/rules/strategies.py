@@ -7,7 +7,6 @@ from hordechat.contract.chat.submission import (
     ImageDetail,
     ImagePart,
     Part,
-    ResponseFormat,
     Sampling,
     TextPart,
     Tool,
@@ -15,6 +14,7 @@ from hordechat.contract.chat.submission import (
     ToolChoice,
 )
 from hordechat.contract.vocabulary import ReasoningEffort, Role
+from tests.rules.submissions import JSON_OBJECT, LOOSE, STRICT
 
 # What the contract lets in: no NUL, no lone surrogate.
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
@@ -89,21 +89,7 @@ def tool_lists(draw: st.DrawFn, *, min_size: int = 0) -> tuple[Tool, ...]:
     )
 
 
-FORMATS = st.sampled_from(
-    [
-        ResponseFormat(type="json_object", is_strict=False, document={"type": "json_object"}),
-        ResponseFormat(
-            type="json_schema",
-            is_strict=False,
-            document={"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}},
-        ),
-        ResponseFormat(
-            type="json_schema",
-            is_strict=True,
-            document={"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": {}}},
-        ),
-    ]
-)
+FORMATS = st.sampled_from([JSON_OBJECT, LOOSE, STRICT])
 SAMPLINGS = st.builds(
     Sampling,
     temperature=st.none() | st.floats(0, 5),
