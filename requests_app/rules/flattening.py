@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from hordechat.contract.chat import Message
+from hordechat.contract.chat import ChatSubmission, Message
 from hordechat.contract.chat.submission import TextPart, Tool
 from hordechat.contract.limits import SIZING_CHARACTERS_PER_TOKEN
 
@@ -13,12 +13,13 @@ IMAGE_PROMPT_TOKENS = 512
 """What the reference worker reckons for an image when it judges whether a prompt fits its context."""
 
 
-def flatten(messages: Iterable[Message], *, tools: Sequence[Tool] = ()) -> str:
+def flatten(submission: ChatSubmission, *, messages: Iterable[Message]) -> str:
     """Return the messages, each as `role: text`, and the definitions of the stored tools, joined by newlines.
 
-    Tools count under `tool_choice` none too. A response format does not: the worker makes a grammar of it.
+    `messages` are the submission's as they are by now: as sent, screened or trimmed. Tools count under `tool_choice`
+    none too; a response format does not, since the worker makes a grammar of it.
     """
-    return "\n".join([*map(flatten_message, messages), *flatten_tools(tools)])
+    return "\n".join([*map(flatten_message, messages), *flatten_tools(submission.tools)])
 
 
 def flatten_message(message: Message) -> str:

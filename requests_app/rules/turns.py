@@ -5,9 +5,6 @@ from collections.abc import Sequence
 from hordechat.contract.chat import Message
 from hordechat.contract.vocabulary import Role
 
-KEPT_ROLES = frozenset({Role.SYSTEM, Role.DEVELOPER})
-"""Belong to no turn and stay wherever they sit (CTX-27, CTX-48)."""
-
 Turn = tuple[int, ...]
 """The places of a turn's messages in the conversation."""
 
@@ -17,11 +14,12 @@ def list_turns(messages: Sequence[Message]) -> list[Turn]:
 
     A user message and the assistant message after it are one, an assistant message with tool calls and the tool
     messages answering it are one, and so are both together; anything else is one by itself (CTX-24..26, CTX-46).
+    System messages, which a developer's have become, belong to none and part none (CTX-27, CTX-48).
     """
     turns: list[list[int]] = []
     previous = None
     for place, message in enumerate(messages):
-        if message.role in KEPT_ROLES:
+        if message.role == Role.SYSTEM:
             continue
         if previous is not None and _continues_turn(message, previous=previous):
             turns[-1].append(place)

@@ -72,7 +72,7 @@ def submit_chat(
     conformance = Conformance(submission.horde.conformance)
     request = NewRequest(
         submission=submission,
-        flattened=flattening.flatten(submission.messages, tools=submission.tools),
+        flattened=flattening.flatten(submission, messages=submission.messages),
         needs=needs.needs_of(submission, messages=submission.messages).capabilities,
         conformance=conformance,
         max_context_length=DEFAULT_CONTEXT_TOKENS,

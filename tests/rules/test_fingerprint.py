@@ -20,7 +20,7 @@ from requests_app.rules.fingerprint import EXCLUDED_HORDE_KEYS, fingerprint_of
 from tests.rules.strategies import submissions
 from tests.rules.submissions import CLOCK, IMAGE, JSON_OBJECT, STRICT, WEATHER, tools, user
 
-spec = pytest.mark.spec
+mark = pytest.mark
 BODY: dict[str, Any] = {"model": "demo/echo", "messages": [{"role": "user", "content": "Hello"}]}
 LOWER = "01890a5d-ac96-774b-bcce-b302099a8057"
 OTHER = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
@@ -79,23 +79,25 @@ def test_the_fingerprint_is_the_hash_of_one_canonical_document() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        pytest.param({"messages": speak("developer")}, {"messages": speak("system")}, marks=spec("OPK-28")),
-        pytest.param({"max_tokens": 64}, {"max_completion_tokens": 64}, marks=spec("OPK-30")),
-        pytest.param({"max_tokens": 64}, {"max_tokens": 64, "max_completion_tokens": 64}, marks=spec("OPK-30")),
-        pytest.param({}, {"max_tokens": 512}, marks=spec("OPK-46")),
-        pytest.param({}, {"max_completion_tokens": 512}, marks=spec("OPK-46")),
-        pytest.param({"model": ..., "models": ["a", "b"]}, {"model": ..., "models": ["b", "a"]}, marks=spec("OPK-31")),
-        pytest.param({"model": "a"}, {"model": ..., "models": ["a"]}, marks=spec("OPK-32")),
-        pytest.param({}, {"horde": {}}, marks=spec("OPK-34")),
-        pytest.param({}, {"horde": None}, marks=spec("OPK-34")),
+        pytest.param({"messages": speak("developer")}, {"messages": speak("system")}, marks=mark.spec("OPK-28")),
+        pytest.param({"max_tokens": 64}, {"max_completion_tokens": 64}, marks=mark.spec("OPK-30")),
+        pytest.param({"max_tokens": 64}, {"max_tokens": 64, "max_completion_tokens": 64}, marks=mark.spec("OPK-30")),
+        pytest.param({}, {"max_tokens": 512}, marks=mark.spec("OPK-46")),
+        pytest.param({}, {"max_completion_tokens": 512}, marks=mark.spec("OPK-46")),
+        pytest.param(
+            {"model": ..., "models": ["a", "b"]}, {"model": ..., "models": ["b", "a"]}, marks=mark.spec("OPK-31")
+        ),
+        pytest.param({"model": "a"}, {"model": ..., "models": ["a"]}, marks=mark.spec("OPK-32")),
+        pytest.param({}, {"horde": {}}, marks=mark.spec("OPK-34")),
+        pytest.param({}, {"horde": None}, marks=mark.spec("OPK-34")),
         *[
-            pytest.param({}, {"horde": {key: value}}, marks=spec("OPK-34"))
+            pytest.param({}, {"horde": {key: value}}, marks=mark.spec("OPK-34"))
             for key, value in ChatHordeOptions().model_dump(mode="json").items()
         ],
         pytest.param({}, {"temperature": None, "stop": [], "tools": [], "tool_choice": None, "seed": None}),
         pytest.param({}, {"response_format": {"type": "text"}, "n": 1, "parallel_tool_calls": None}),
         *[
-            pytest.param({}, {"horde": {key: value}}, marks=spec("OPK-35"))
+            pytest.param({}, {"horde": {key: value}}, marks=mark.spec("OPK-35"))
             for key, value in {
                 "availability_mode": "fail_fast",
                 "dry_run": True,
@@ -104,12 +106,12 @@ def test_the_fingerprint_is_the_hash_of_one_canonical_document() -> None:
                 "operation_key": LOWER,
             }.items()
         ],
-        pytest.param({}, {"stream": True}, marks=spec("OPK-37", "OPK-40")),
-        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK], "stream": True}, marks=spec("OPK-40")),
-        pytest.param({}, {"stream_options": {"include_usage": True}}, marks=spec("OPK-41")),
-        pytest.param({}, {"user": "somebody"}, marks=spec("OPK-41")),
-        pytest.param({}, {"metadata": {"any": ["thing"]}}, marks=spec("OPK-41")),
-        pytest.param({"stop": "x"}, {"stop": ["x"]}, marks=spec("OPK-45")),
+        pytest.param({}, {"stream": True}, marks=mark.spec("OPK-37", "OPK-40")),
+        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK], "stream": True}, marks=mark.spec("OPK-40")),
+        pytest.param({}, {"stream_options": {"include_usage": True}}, marks=mark.spec("OPK-41")),
+        pytest.param({}, {"user": "somebody"}, marks=mark.spec("OPK-41")),
+        pytest.param({}, {"metadata": {"any": ["thing"]}}, marks=mark.spec("OPK-41")),
+        pytest.param({"stop": "x"}, {"stop": ["x"]}, marks=mark.spec("OPK-45")),
         pytest.param({"temperature": 1}, {"temperature": 1.0}),
         pytest.param({"top_p": 1, "presence_penalty": -2}, {"top_p": 1.0, "presence_penalty": -2.0}),
         pytest.param({"frequency_penalty": 0}, {"frequency_penalty": -0.0}),
@@ -129,11 +131,11 @@ def test_these_ask_for_the_same(one: dict[str, object], other: dict[str, object]
         pytest.param({}, {"messages": speak("user", name="Ann")}),
         pytest.param({}, {"messages": speak("user") * 2}),
         *[
-            pytest.param({}, {key: value}, marks=spec("OPK-29"))
+            pytest.param({}, {key: value}, marks=mark.spec("OPK-29"))
             for key, value in {"temperature": 1, "top_p": 1, "stop": "x", "max_tokens": 513}.items()
         ],
         *[
-            pytest.param({}, {key: value}, marks=spec("OPK-47"))
+            pytest.param({}, {key: value}, marks=mark.spec("OPK-47"))
             for key, value in {
                 "seed": 0,
                 "reasoning_effort": "none",
@@ -141,11 +143,11 @@ def test_these_ask_for_the_same(one: dict[str, object], other: dict[str, object]
                 "presence_penalty": 0,
             }.items()
         ],
-        pytest.param({"stop": ["a", "b"]}, {"stop": ["b", "a"]}, marks=spec("OPK-29")),
+        pytest.param({"stop": ["a", "b"]}, {"stop": ["b", "a"]}, marks=mark.spec("OPK-29")),
         pytest.param({}, {"model": "demo/ECHO"}),
-        pytest.param({"model": ..., "models": ["a", "b"]}, {"model": ..., "models": ["a"]}, marks=spec("OPK-31")),
+        pytest.param({"model": ..., "models": ["a", "b"]}, {"model": ..., "models": ["a"]}, marks=mark.spec("OPK-31")),
         *[
-            pytest.param({}, {"horde": {key: value}}, marks=spec("OPK-33", "OPK-36"))
+            pytest.param({}, {"horde": {key: value}}, marks=mark.spec("OPK-33", "OPK-36"))
             for key, value in {
                 "only": [LOWER],
                 "ignore": [LOWER],
@@ -160,26 +162,28 @@ def test_these_ask_for_the_same(one: dict[str, object], other: dict[str, object]
         ],
         pytest.param({"horde": {"only": [LOWER]}}, {"horde": {"ignore": [LOWER]}}),
         pytest.param({"horde": {"only": [LOWER, OTHER]}}, {"horde": {"only": [OTHER, LOWER]}}),
-        pytest.param({}, {"tools": [CLOCK]}, marks=spec("OPK-37", "OPK-38")),
-        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK, WEATHER]}, marks=spec("OPK-38")),
-        pytest.param({"tools": [CLOCK, WEATHER]}, {"tools": [WEATHER, CLOCK]}, marks=spec("OPK-38")),
-        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK], "tool_choice": "none"}, marks=spec("OPK-39")),
-        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK], "tool_choice": "auto"}, marks=spec("OPK-38", "TLS-42")),
+        pytest.param({}, {"tools": [CLOCK]}, marks=mark.spec("OPK-37", "OPK-38")),
+        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK, WEATHER]}, marks=mark.spec("OPK-38")),
+        pytest.param({"tools": [CLOCK, WEATHER]}, {"tools": [WEATHER, CLOCK]}, marks=mark.spec("OPK-38")),
+        pytest.param({"tools": [CLOCK]}, {"tools": [CLOCK], "tool_choice": "none"}, marks=mark.spec("OPK-39")),
+        pytest.param(
+            {"tools": [CLOCK]}, {"tools": [CLOCK], "tool_choice": "auto"}, marks=mark.spec("OPK-38", "TLS-42")
+        ),
         pytest.param(
             {"tools": [CLOCK], "tool_choice": "required"},
             {"tools": [CLOCK], "tool_choice": FUNCTION},
-            marks=spec("OPK-38"),
+            marks=mark.spec("OPK-38"),
         ),
         pytest.param(
-            {"tools": [CLOCK]}, {"tools": [CLOCK], "parallel_tool_calls": True}, marks=spec("OPK-38", "TLS-42")
+            {"tools": [CLOCK]}, {"tools": [CLOCK], "parallel_tool_calls": True}, marks=mark.spec("OPK-38", "TLS-42")
         ),
         pytest.param(
             {"tools": [CLOCK], "parallel_tool_calls": True},
             {"tools": [CLOCK], "parallel_tool_calls": False},
-            marks=spec("OPK-38"),
+            marks=mark.spec("OPK-38"),
         ),
-        pytest.param({}, {"response_format": FORMAT}, marks=spec("OPK-37", "OPK-38")),
-        pytest.param({"response_format": FORMAT}, {"response_format": STRICT.document}, marks=spec("OPK-38")),
+        pytest.param({}, {"response_format": FORMAT}, marks=mark.spec("OPK-37", "OPK-38")),
+        pytest.param({"response_format": FORMAT}, {"response_format": STRICT.document}, marks=mark.spec("OPK-38")),
     ],
 )
 def test_these_do_not(one: dict[str, object], other: dict[str, object]) -> None:

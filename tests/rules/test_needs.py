@@ -2,6 +2,7 @@
 
 import pytest
 
+from hordechat.contract import chat
 from hordechat.contract.chat import ChatSubmission, Message
 from hordechat.contract.chat.submission import Sampling
 from hordechat.contract.vocabulary import Capability, Conformance, ReasoningEffort
@@ -25,7 +26,7 @@ from tests.rules.submissions import (
 )
 from workers_app.rules.capabilities import mask_of
 
-spec = pytest.mark.spec
+mark = pytest.mark
 TOOLS = tools(WEATHER, CLOCK)
 HISTORY = (user(), calls("c1"), answer("c1"), user())
 
@@ -41,64 +42,88 @@ def find_needs(sent: ChatSubmission) -> Needs:
     return needs_of(sent, messages=sent.messages)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"response_format": {"type": "text"}}, marks=mark.spec("FTR-19")),
+        pytest.param({"response_format": None}, marks=mark.spec("FTR-19")),
+        pytest.param({"tools": [], "tool_choice": None, "parallel_tool_calls": None}, marks=mark.spec("FTR-23")),
+        pytest.param(
+            {"temperature": 1, "top_p": 1, "stop": None, "n": 1, "max_tokens": 512}, marks=mark.spec("FTR-23")
+        ),
+        pytest.param({"seed": None, "stream": True, "metadata": {"vision": 1}}, marks=mark.spec("FTR-23")),
+    ],
+)
+def test_a_body_that_says_what_is_so_anyway_needs_nothing(said: dict[str, object]) -> None:
+    body = {"model": "demo/echo", "messages": [{"role": "user", "content": "Hello"}], **said}
+
+    assert find_needs(chat.parse(body | {"horde": {"conformance": "best_effort"}})).capabilities == ()
+
+
 @pytest.mark.spec("FTR-24")
 @pytest.mark.parametrize("conformance", Conformance)
 @pytest.mark.parametrize(
     ("sent", "needed"),
     [
-        pytest.param({}, "", marks=spec("FTR-04", "FTR-23")),
-        pytest.param({"sampling": Sampling(temperature=1.0, top_p=1.0)}, "", marks=spec("FTR-23")),
+        pytest.param({}, "", marks=mark.spec("FTR-04", "FTR-23")),
+        pytest.param({"sampling": Sampling(temperature=1.0, top_p=1.0)}, "", marks=mark.spec("FTR-23")),
         pytest.param({"sampling": Sampling(temperature=0.2, top_p=0.5)}, ""),
-        pytest.param({"sampling": Sampling(stop_sequence=("a",))}, "", marks=spec("FTR-23")),
-        pytest.param({"max_length": 16384, "is_streamed": True}, "", marks=spec("FTR-23")),
-        pytest.param({"sampling": Sampling(seed=7)}, "seed", marks=spec("FTR-03")),
-        pytest.param({"sampling": Sampling(seed=0)}, "seed", marks=spec("FTR-03")),
-        pytest.param({"sampling": Sampling(seed=-(2**63))}, "seed", marks=spec("FTR-03")),
+        pytest.param({"sampling": Sampling(stop_sequence=("a",))}, "", marks=mark.spec("FTR-23")),
+        pytest.param({"max_length": 16384, "is_streamed": True}, "", marks=mark.spec("FTR-23")),
+        pytest.param({"sampling": Sampling(seed=7)}, "seed", marks=mark.spec("FTR-03")),
+        pytest.param({"sampling": Sampling(seed=0)}, "seed", marks=mark.spec("FTR-03")),
+        pytest.param({"sampling": Sampling(seed=-(2**63))}, "seed", marks=mark.spec("FTR-03")),
         *[
-            pytest.param({"sampling": Sampling(reasoning_effort=effort)}, "reasoning_effort", marks=spec("FTR-05"))
+            pytest.param({"sampling": Sampling(reasoning_effort=effort)}, "reasoning_effort", marks=mark.spec("FTR-05"))
             for effort in ReasoningEffort
         ],
         pytest.param(
-            {"sampling": Sampling(reasoning_effort=ReasoningEffort.NONE)}, "reasoning_effort", marks=spec("FTR-06")
+            {"sampling": Sampling(reasoning_effort=ReasoningEffort.NONE)}, "reasoning_effort", marks=mark.spec("FTR-06")
         ),
-        pytest.param({"sampling": Sampling(presence_penalty=0.5)}, "presence_penalty", marks=spec("FTR-07")),
-        pytest.param({"sampling": Sampling(presence_penalty=-2.0)}, "presence_penalty", marks=spec("FTR-07")),
-        pytest.param({"sampling": Sampling(presence_penalty=0.0)}, "", marks=spec("FTR-08", "REQ-14")),
-        pytest.param({"sampling": Sampling(frequency_penalty=0.5)}, "frequency_penalty", marks=spec("FTR-09")),
-        pytest.param({"sampling": Sampling(frequency_penalty=-2.0)}, "frequency_penalty", marks=spec("FTR-09")),
-        pytest.param({"sampling": Sampling(frequency_penalty=0.0)}, "", marks=spec("FTR-10", "REQ-14")),
-        pytest.param({"messages": (pictures(), user())}, "vision", marks=spec("FTR-11")),
-        pytest.param({"messages": (user(), pictures(3))}, "vision", marks=spec("FTR-11")),
-        pytest.param({"tools": TOOLS}, "tools", marks=spec("FTR-13")),
-        pytest.param({"tools": TOOLS, "tool_choice": AUTO}, "tools", marks=spec("FTR-13")),
-        pytest.param({"tools": TOOLS, "tool_choice": NONE}, "", marks=spec("FTR-16")),
-        pytest.param({"messages": HISTORY}, "tools", marks=spec("FTR-14", "FTR-15")),
-        pytest.param({"messages": (user(), answer("c1"))}, "tools", marks=spec("FTR-14")),
-        pytest.param({"messages": (user(), calls("c1"))}, "tools", marks=spec("FTR-15")),
+        pytest.param({"sampling": Sampling(presence_penalty=0.5)}, "presence_penalty", marks=mark.spec("FTR-07")),
+        pytest.param({"sampling": Sampling(presence_penalty=-2.0)}, "presence_penalty", marks=mark.spec("FTR-07")),
+        pytest.param({"sampling": Sampling(presence_penalty=0.0)}, "", marks=mark.spec("FTR-08", "REQ-14")),
+        pytest.param({"sampling": Sampling(frequency_penalty=0.5)}, "frequency_penalty", marks=mark.spec("FTR-09")),
+        pytest.param({"sampling": Sampling(frequency_penalty=-2.0)}, "frequency_penalty", marks=mark.spec("FTR-09")),
+        pytest.param({"sampling": Sampling(frequency_penalty=0.0)}, "", marks=mark.spec("FTR-10", "REQ-14")),
+        pytest.param({"messages": (pictures(), user())}, "vision", marks=mark.spec("FTR-11")),
+        pytest.param({"messages": (user(), pictures(3))}, "vision", marks=mark.spec("FTR-11")),
+        pytest.param({"tools": TOOLS}, "tools", marks=mark.spec("FTR-13")),
+        pytest.param({"tools": TOOLS, "tool_choice": AUTO}, "tools", marks=mark.spec("FTR-13")),
+        pytest.param({"tools": TOOLS, "tool_choice": NONE}, "", marks=mark.spec("FTR-16")),
+        pytest.param({"messages": HISTORY}, "tools", marks=mark.spec("FTR-14", "FTR-15")),
+        pytest.param({"messages": (user(), answer("c1"))}, "tools", marks=mark.spec("FTR-14")),
+        pytest.param({"messages": (user(), calls("c1"))}, "tools", marks=mark.spec("FTR-15")),
         pytest.param(
-            {"messages": (user(), answer("c1")), "tools": TOOLS, "tool_choice": NONE}, "tools", marks=spec("FTR-14")
+            {"messages": (user(), answer("c1")), "tools": TOOLS, "tool_choice": NONE},
+            "tools",
+            marks=mark.spec("FTR-14"),
         ),
         pytest.param(
-            {"messages": (user(), calls("c1")), "tools": TOOLS, "tool_choice": NONE}, "tools", marks=spec("FTR-15")
+            {"messages": (user(), calls("c1")), "tools": TOOLS, "tool_choice": NONE}, "tools", marks=mark.spec("FTR-15")
         ),
-        pytest.param({"response_format": JSON_OBJECT}, "json_object", marks=spec("FTR-17")),
-        pytest.param({"response_format": LOOSE}, "json_schema", marks=spec("FTR-18")),
-        pytest.param({"response_format": STRICT}, "json_schema", marks=spec("FTR-18")),
-        pytest.param({"response_format": None}, "", marks=spec("FTR-19")),
+        pytest.param({"response_format": JSON_OBJECT}, "json_object", marks=mark.spec("FTR-17")),
+        pytest.param({"response_format": LOOSE}, "json_schema", marks=mark.spec("FTR-18")),
+        pytest.param({"response_format": STRICT}, "json_schema", marks=mark.spec("FTR-18")),
+        pytest.param({"response_format": None}, "", marks=mark.spec("FTR-19")),
         pytest.param(
             {"response_format": JSON_OBJECT, "tools": TOOLS},
             "json_object tools tools_with_response_format",
-            marks=spec("FTR-20"),
+            marks=mark.spec("FTR-20"),
         ),
         pytest.param(
             {"response_format": LOOSE, "tools": TOOLS, "tool_choice": REQUIRED},
             "json_schema tools tools_with_response_format",
-            marks=spec("FTR-20"),
+            marks=mark.spec("FTR-20"),
         ),
         pytest.param(
-            {"response_format": JSON_OBJECT, "tools": TOOLS, "tool_choice": NONE}, "json_object", marks=spec("FTR-21")
+            {"response_format": JSON_OBJECT, "tools": TOOLS, "tool_choice": NONE},
+            "json_object",
+            marks=mark.spec("FTR-21"),
         ),
-        pytest.param({"response_format": JSON_OBJECT, "messages": HISTORY}, "json_object tools", marks=spec("FTR-21")),
+        pytest.param(
+            {"response_format": JSON_OBJECT, "messages": HISTORY}, "json_object tools", marks=mark.spec("FTR-21")
+        ),
         pytest.param(
             {"sampling": Sampling(seed=1, presence_penalty=1.0), "messages": (pictures(),)},
             "presence_penalty seed vision",
@@ -114,23 +139,23 @@ def test_needs_the_features_of_what_it_sends(conformance: Conformance, sent: dic
 @pytest.mark.parametrize(
     ("sent", "needed"),
     [
-        pytest.param({}, "", marks=spec("GUA-05")),
-        pytest.param({"tools": TOOLS}, "", marks=spec("GUA-05")),
-        pytest.param({"tools": TOOLS, "tool_choice": AUTO}, "", marks=spec("GUA-05")),
-        pytest.param({"tools": TOOLS, "tool_choice": NONE}, "", marks=spec("GUA-05", "GUA-12")),
-        pytest.param({"tools": TOOLS, "tool_choice": REQUIRED}, "tool_choice_enforced", marks=spec("GUA-03")),
+        pytest.param({}, "", marks=mark.spec("GUA-05")),
+        pytest.param({"tools": TOOLS}, "", marks=mark.spec("GUA-05")),
+        pytest.param({"tools": TOOLS, "tool_choice": AUTO}, "", marks=mark.spec("GUA-05")),
+        pytest.param({"tools": TOOLS, "tool_choice": NONE}, "", marks=mark.spec("GUA-05", "GUA-12")),
+        pytest.param({"tools": TOOLS, "tool_choice": REQUIRED}, "tool_choice_enforced", marks=mark.spec("GUA-03")),
         pytest.param(
-            {"tools": TOOLS, "tool_choice": function("read_clock")}, "tool_choice_enforced", marks=spec("GUA-04")
+            {"tools": TOOLS, "tool_choice": function("read_clock")}, "tool_choice_enforced", marks=mark.spec("GUA-04")
         ),
-        pytest.param({"tools": TOOLS, "parallel_tool_calls": False}, "", marks=spec("GUA-06")),
+        pytest.param({"tools": TOOLS, "parallel_tool_calls": False}, "", marks=mark.spec("GUA-06")),
         pytest.param(
             {"tools": TOOLS, "tool_choice": REQUIRED, "parallel_tool_calls": False},
             "tool_choice_enforced",
-            marks=spec("GUA-06"),
+            marks=mark.spec("GUA-06"),
         ),
-        pytest.param({"response_format": STRICT}, "structured_output_enforced", marks=spec("GUA-09")),
-        pytest.param({"response_format": LOOSE}, "", marks=spec("GUA-10")),
-        pytest.param({"response_format": JSON_OBJECT}, "", marks=spec("GUA-10")),
+        pytest.param({"response_format": STRICT}, "structured_output_enforced", marks=mark.spec("GUA-09")),
+        pytest.param({"response_format": LOOSE}, "", marks=mark.spec("GUA-10")),
+        pytest.param({"response_format": JSON_OBJECT}, "", marks=mark.spec("GUA-10")),
         pytest.param(
             {"response_format": STRICT, "tools": TOOLS, "tool_choice": REQUIRED},
             "structured_output_enforced tool_choice_enforced",
@@ -202,13 +227,15 @@ def test_needs_what_the_kept_messages_hold(kept: tuple[Message, ...], needed: tu
 @pytest.mark.parametrize(
     ("sent", "temperature"),
     [
-        pytest.param({}, None, marks=spec("TMP-03")),
-        pytest.param({"sampling": Sampling(temperature=0.3)}, None, marks=spec("TMP-03")),
+        pytest.param({}, None, marks=mark.spec("TMP-03")),
+        pytest.param({"sampling": Sampling(temperature=0.3)}, None, marks=mark.spec("TMP-03")),
         pytest.param(
-            {"tools": TOOLS, "tool_choice": NONE, "sampling": Sampling(temperature=0.3)}, None, marks=spec("TMP-03")
+            {"tools": TOOLS, "tool_choice": NONE, "sampling": Sampling(temperature=0.3)},
+            None,
+            marks=mark.spec("TMP-03"),
         ),
-        pytest.param({"messages": HISTORY}, None, marks=spec("TMP-03")),
-        pytest.param({"tools": TOOLS}, 1.0, marks=spec("TMP-04")),
+        pytest.param({"messages": HISTORY}, None, marks=mark.spec("TMP-03")),
+        pytest.param({"tools": TOOLS}, 1.0, marks=mark.spec("TMP-04")),
         pytest.param({"tools": TOOLS, "sampling": Sampling(temperature=0.3)}, 0.3),
         pytest.param({"tools": TOOLS, "sampling": Sampling(temperature=0.0)}, 0.0),
         pytest.param({"tools": TOOLS, "tool_choice": REQUIRED, "sampling": Sampling(temperature=2)}, 2.0),

@@ -11,7 +11,7 @@ from requests_app.rules.narrowing import narrow_extras
 from requests_app.rules.payload import chat_payload
 from tests.rules.submissions import CLOCK, JSON_OBJECT, JSON_SCHEMA, WEATHER, submission, tools
 
-spec = pytest.mark.spec
+mark = pytest.mark
 MESSAGES = [{"role": "user", "content": "Hello"}]
 FORMAT = {"type": "json_object"}
 CHOSEN = {"type": "function", "function": {"name": "read_clock"}}
@@ -34,37 +34,37 @@ def build(params: dict[str, object] | None = None, extras: dict[str, object] | N
 @pytest.mark.parametrize(
     ("stored", "narrowed"),
     [
-        pytest.param({}, {}, marks=spec("POP-08")),
-        pytest.param({"tools": [WEATHER, CLOCK]}, {"tools": [WEATHER, CLOCK]}, marks=spec("POP-08", "POP-34")),
-        pytest.param({"response_format": FORMAT}, {"response_format": FORMAT}, marks=spec("POP-08")),
-        pytest.param({"stream_progress": True}, {"stream_progress": True}, marks=spec("POP-21")),
+        pytest.param({}, {}, marks=mark.spec("POP-08")),
+        pytest.param({"tools": [WEATHER, CLOCK]}, {"tools": [WEATHER, CLOCK]}, marks=mark.spec("POP-08", "POP-34")),
+        pytest.param({"response_format": FORMAT}, {"response_format": FORMAT}, marks=mark.spec("POP-08")),
+        pytest.param({"stream_progress": True}, {"stream_progress": True}, marks=mark.spec("POP-21")),
         pytest.param(
             {"tools": [WEATHER], "tool_choice": "auto", "parallel_tool_calls": False},
             {"tools": [WEATHER], "tool_choice": "auto", "parallel_tool_calls": False},
-            marks=spec("POP-27"),
+            marks=mark.spec("POP-27"),
         ),
         pytest.param(
             {"tools": [WEATHER, CLOCK], "tool_choice": "required"},
             {"tools": [WEATHER, CLOCK], "tool_choice": "required"},
-            marks=spec("POP-27"),
+            marks=mark.spec("POP-27"),
         ),
         pytest.param(
-            {"tools": [WEATHER], "tool_choice": "none", "parallel_tool_calls": True}, {}, marks=spec("POP-23")
+            {"tools": [WEATHER], "tool_choice": "none", "parallel_tool_calls": True}, {}, marks=mark.spec("POP-23")
         ),
         pytest.param(
             {"tools": [WEATHER], "tool_choice": "none", "response_format": FORMAT, "stream_progress": True},
             {"response_format": FORMAT, "stream_progress": True},
-            marks=spec("POP-24"),
+            marks=mark.spec("POP-24"),
         ),
         pytest.param(
             {"tools": [WEATHER, CLOCK], "tool_choice": CHOSEN},
             {"tools": [CLOCK], "tool_choice": "required"},
-            marks=spec("POP-25", "POP-26"),
+            marks=mark.spec("POP-25", "POP-26"),
         ),
         pytest.param(
             {"tools": [CLOCK, WEATHER, NAMESAKE], "tool_choice": CHOSEN},
             {"tools": [CLOCK, NAMESAKE], "tool_choice": "required"},
-            marks=spec("POP-25"),
+            marks=mark.spec("POP-25"),
         ),
         pytest.param(
             {"tools": [CLOCK], "tool_choice": CHOSEN, "parallel_tool_calls": False, "response_format": JSON_SCHEMA},
@@ -74,7 +74,7 @@ def build(params: dict[str, object] | None = None, extras: dict[str, object] | N
                 "parallel_tool_calls": False,
                 "response_format": JSON_SCHEMA,
             },
-            marks=spec("POP-34"),
+            marks=mark.spec("POP-34"),
         ),
     ],
 )
@@ -93,17 +93,19 @@ def test_extras_are_narrowed_for_the_worker_alone(stored: dict[str, object], nar
         pytest.param(
             Sampling(),
             {},
-            marks=spec("POP-09", "POP-10", "POP-11", "POP-12", "POP-13", "POP-14", "POP-15", "POP-16", "POP-17"),
+            marks=mark.spec("POP-09", "POP-10", "POP-11", "POP-12", "POP-13", "POP-14", "POP-15", "POP-16", "POP-17"),
         ),
-        pytest.param(Sampling(temperature=0.0), {"temperature": 0.0}, marks=spec("POP-09")),
-        pytest.param(Sampling(top_p=0.5), {"top_p": 0.5}, marks=spec("POP-10")),
-        pytest.param(Sampling(frequency_penalty=-1.5), {"frequency_penalty": -1.5}, marks=spec("POP-11")),
-        pytest.param(Sampling(presence_penalty=2.0), {"presence_penalty": 2.0}, marks=spec("POP-12")),
-        pytest.param(Sampling(stop_sequence=("a",)), {"stop_sequence": ["a"]}, marks=spec("POP-16")),
-        pytest.param(Sampling(seed=0), {"seed": 0}, marks=spec("POP-17")),
-        pytest.param(Sampling(seed=-(2**63)), {"seed": -(2**63)}, marks=spec("POP-17")),
+        pytest.param(Sampling(temperature=0.0), {"temperature": 0.0}, marks=mark.spec("POP-09")),
+        pytest.param(Sampling(top_p=0.5), {"top_p": 0.5}, marks=mark.spec("POP-10")),
+        pytest.param(Sampling(frequency_penalty=-1.5), {"frequency_penalty": -1.5}, marks=mark.spec("POP-11")),
+        pytest.param(Sampling(presence_penalty=2.0), {"presence_penalty": 2.0}, marks=mark.spec("POP-12")),
+        pytest.param(Sampling(stop_sequence=("a",)), {"stop_sequence": ["a"]}, marks=mark.spec("POP-16")),
+        pytest.param(Sampling(seed=0), {"seed": 0}, marks=mark.spec("POP-17")),
+        pytest.param(Sampling(seed=-(2**63)), {"seed": -(2**63)}, marks=mark.spec("POP-17")),
         *[
-            pytest.param(Sampling(reasoning_effort=effort), {"reasoning_effort": effort.value}, marks=spec("POP-18"))
+            pytest.param(
+                Sampling(reasoning_effort=effort), {"reasoning_effort": effort.value}, marks=mark.spec("POP-18")
+            )
             for effort in ReasoningEffort
         ],
     ],

@@ -16,12 +16,12 @@ from hordechat.contract.limits import MAX_CHAT_MESSAGE_COUNT, MAX_CHAT_TEXT_BYTE
 from hordechat.contract.vocabulary import Role
 from requests_app.errors import PromptExceedsContext
 from requests_app.rules import sizing
-from requests_app.rules.flattening import flatten
+from requests_app.rules.flattening import flatten, flatten_message
 from requests_app.rules.sizing import ContextFit, Sized
 from tests.rules.strategies import conversations, tool_lists
-from tests.rules.submissions import CLOCK, answer, assistant, calls, pictures, system, tools, user
+from tests.rules.submissions import CLOCK, answer, assistant, calls, pictures, submission, system, tools, user
 
-spec = pytest.mark.spec
+mark = pytest.mark
 FITS: list[ContextFit] = ["reject", "grow", "truncate_oldest"]
 GROWING: list[ContextFit] = ["grow", "truncate_oldest"]
 
@@ -50,18 +50,20 @@ def size(messages: tuple[Message, ...], **changes: object) -> Sized:
 
 def estimate(messages: tuple[Message, ...], used: tuple[Tool, ...] = ()) -> int:
     """Return the documented estimate, said in another way."""
-    return math.ceil(len(flatten(messages, tools=used)) / 3) + 512 * sum(message.image_count for message in messages)
+    return math.ceil(len(flatten(submission(tools=used), messages=messages)) / 3) + 512 * sum(
+        message.image_count for message in messages
+    )
 
 
 # -- Lowering ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("asked", "largest", "runs_with"),
     [
-        pytest.param(512, 512, 512, marks=spec("CTX-08")),
-        pytest.param(300, 512, 300, marks=spec("CTX-08")),
-        pytest.param(513, 512, 512, marks=spec("CTX-07")),
-        pytest.param(4096, 2048, 2048, marks=spec("CTX-07")),
-        pytest.param(16, 8, 8, marks=spec("CTX-51")),
+        pytest.param(512, 512, 512, marks=mark.spec("CTX-08")),
+        pytest.param(300, 512, 300, marks=mark.spec("CTX-08")),
+        pytest.param(513, 512, 512, marks=mark.spec("CTX-07")),
+        pytest.param(4096, 2048, 2048, marks=mark.spec("CTX-07")),
+        pytest.param(16, 8, 8, marks=mark.spec("CTX-51")),
         pytest.param(512, None, 512),
     ],
 )
@@ -132,16 +134,16 @@ def test_a_lowering_is_counted_by_the_length_asked_for_and_the_workers_largest(
 @pytest.mark.parametrize(
     ("prompt_tokens", "requested", "largest", "context"),
     [
-        pytest.param(1968, None, 8192, 2048, marks=spec("CTX-40", "CTX-41")),
-        pytest.param(1969, None, 8192, 4096, marks=spec("CTX-42", "CTX-04")),
-        pytest.param(1969, None, 3000, 3000, marks=spec("CTX-42", "CTX-19")),
-        pytest.param(1969, None, 2049, 2049, marks=spec("CTX-42", "CTX-19")),
-        pytest.param(4016, None, 8192, 4096, marks=spec("CTX-42")),
-        pytest.param(4017, None, 8192, 8192, marks=spec("CTX-42")),
-        pytest.param(8112, None, 8192, 8192, marks=spec("CTX-42", "CTX-19")),
-        pytest.param(500, 512, 8192, 1024, marks=spec("CTX-04", "CTX-42")),
-        pytest.param(432, 512, 8192, 512, marks=spec("CTX-41")),
-        pytest.param(5000, 6000, 4096, 6000, marks=spec("CTX-34")),
+        pytest.param(1968, None, 8192, 2048, marks=mark.spec("CTX-40", "CTX-41")),
+        pytest.param(1969, None, 8192, 4096, marks=mark.spec("CTX-42", "CTX-04")),
+        pytest.param(1969, None, 3000, 3000, marks=mark.spec("CTX-42", "CTX-19")),
+        pytest.param(1969, None, 2049, 2049, marks=mark.spec("CTX-42", "CTX-19")),
+        pytest.param(4016, None, 8192, 4096, marks=mark.spec("CTX-42")),
+        pytest.param(4017, None, 8192, 8192, marks=mark.spec("CTX-42")),
+        pytest.param(8112, None, 8192, 8192, marks=mark.spec("CTX-42", "CTX-19")),
+        pytest.param(500, 512, 8192, 1024, marks=mark.spec("CTX-04", "CTX-42")),
+        pytest.param(432, 512, 8192, 512, marks=mark.spec("CTX-41")),
+        pytest.param(5000, 6000, 4096, 6000, marks=mark.spec("CTX-34")),
         pytest.param(100, 100_000, 8192, 100_000),
         pytest.param(20, None, 1024, 2048),
         pytest.param(1968, None, None, 2048),
@@ -165,16 +167,16 @@ def test_a_context_grows_as_far_as_it_has_to(
 @pytest.mark.parametrize(
     ("context_fit", "prompt_tokens", "requested", "largest", "quoted"),
     [
-        pytest.param("reject", 1969, None, 8192, 2048, marks=spec("CTX-43")),
-        pytest.param("reject", 433, 512, 8192, 512, marks=spec("CTX-43")),
-        pytest.param("grow", 1969, None, 2048, 2048, marks=spec("CTX-20")),
-        pytest.param("grow", 8113, None, 8192, 8192, marks=spec("CTX-20")),
-        pytest.param("grow", 1969, None, None, 2048, marks=spec("CTX-20")),
-        pytest.param("grow", 1969, None, 1024, 2048, marks=spec("CTX-20")),
-        pytest.param("grow", 9000, 6000, 4096, 6000, marks=spec("CTX-20")),
-        pytest.param("grow", 1_048_497, None, 2**31 - 1, MAX_CONTEXT_TOKENS, marks=spec("CTX-20")),
-        pytest.param("truncate_oldest", 8113, None, 8192, 8192, marks=spec("CTX-29")),
-        pytest.param("truncate_oldest", 9000, 6000, 4096, 6000, marks=spec("CTX-29")),
+        pytest.param("reject", 1969, None, 8192, 2048, marks=mark.spec("CTX-43")),
+        pytest.param("reject", 433, 512, 8192, 512, marks=mark.spec("CTX-43")),
+        pytest.param("grow", 1969, None, 2048, 2048, marks=mark.spec("CTX-20")),
+        pytest.param("grow", 8113, None, 8192, 8192, marks=mark.spec("CTX-20")),
+        pytest.param("grow", 1969, None, None, 2048, marks=mark.spec("CTX-20")),
+        pytest.param("grow", 1969, None, 1024, 2048, marks=mark.spec("CTX-20")),
+        pytest.param("grow", 9000, 6000, 4096, 6000, marks=mark.spec("CTX-20")),
+        pytest.param("grow", 1_048_497, None, 2**31 - 1, MAX_CONTEXT_TOKENS, marks=mark.spec("CTX-20")),
+        pytest.param("truncate_oldest", 8113, None, 8192, 8192, marks=mark.spec("CTX-29")),
+        pytest.param("truncate_oldest", 9000, 6000, 4096, 6000, marks=mark.spec("CTX-29")),
     ],
 )
 @pytest.mark.spec("CTX-44")
@@ -280,7 +282,7 @@ def test_turns_go_one_at_a_time_until_the_rest_fits(max_length: int, dropped: in
         spoken(Role.ASSISTANT, 300),
         spoken(Role.USER, 100),
         Message(role=Role.ASSISTANT, content="x" * 599, tool_calls=calls("c1").tool_calls),
-        spoken(Role.TOOL, 200 - math.ceil(len(flatten([calls("c1")])) / 3)),
+        spoken(Role.TOOL, 200 - math.ceil(len(flatten_message(calls("c1"))) / 3)),
         spoken(Role.ASSISTANT, 500),
     )
     history = (*older, user("x" * 3 * (2000 - estimate((*older, user(""))))))

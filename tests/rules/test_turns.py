@@ -10,7 +10,7 @@ from hordechat.contract.chat import Message
 from requests_app.rules.turns import list_droppable_turns, list_turns
 from tests.rules.submissions import answer, assistant, calls, system, user
 
-spec = pytest.mark.spec
+mark = pytest.mark
 MESSAGES = {"s": system(), "u": user(), "a": assistant(), "c": calls("c1", "c2"), "t": answer("c1")}
 
 
@@ -21,18 +21,18 @@ def read(letters: str) -> list[Message]:
 @pytest.mark.parametrize(
     ("conversation", "turns"),
     [
-        pytest.param("uaua", "ua ua", marks=spec("CTX-24")),
-        pytest.param("uaau", "ua a u", marks=spec("CTX-24", "CTX-26")),
-        pytest.param("uuau", "u ua u", marks=spec("CTX-24", "CTX-26")),
-        pytest.param("auu", "a u u", marks=spec("CTX-26")),
-        pytest.param("ctu", "ct u", marks=spec("CTX-25")),
-        pytest.param("acttctau", "a ctt ct a u", marks=spec("CTX-25", "CTX-26")),
-        pytest.param("uactu", "ua ct u", marks=spec("CTX-24", "CTX-25")),
-        pytest.param("ucttau", "uctt a u", marks=spec("CTX-46")),
-        pytest.param("uctctau", "uct ct a u", marks=spec("CTX-46")),
-        pytest.param("susasus", "ua u", marks=spec("CTX-27", "CTX-48")),
-        pytest.param("usctsau", "uct a u", marks=spec("CTX-48")),
-        pytest.param("ss", "", marks=spec("CTX-27")),
+        pytest.param("uaua", "ua ua", marks=mark.spec("CTX-24")),
+        pytest.param("uaau", "ua a u", marks=mark.spec("CTX-24", "CTX-26")),
+        pytest.param("uuau", "u ua u", marks=mark.spec("CTX-24", "CTX-26")),
+        pytest.param("auu", "a u u", marks=mark.spec("CTX-26")),
+        pytest.param("ctu", "ct u", marks=mark.spec("CTX-25")),
+        pytest.param("acttctau", "a ctt ct a u", marks=mark.spec("CTX-25", "CTX-26")),
+        pytest.param("uactu", "ua ct u", marks=mark.spec("CTX-24", "CTX-25")),
+        pytest.param("ucttau", "uctt a u", marks=mark.spec("CTX-46")),
+        pytest.param("uctctau", "uct ct a u", marks=mark.spec("CTX-46")),
+        pytest.param("susasus", "ua u", marks=mark.spec("CTX-27", "CTX-48")),
+        pytest.param("usctsau", "uct a u", marks=mark.spec("CTX-48")),
+        pytest.param("ss", "", marks=mark.spec("CTX-27")),
     ],
 )
 def test_messages_make_turns(conversation: str, turns: str) -> None:
@@ -44,17 +44,17 @@ def test_messages_make_turns(conversation: str, turns: str) -> None:
 @pytest.mark.parametrize(
     ("conversation", "droppable"),
     [
-        pytest.param("uauau", "ua ua", marks=spec("CTX-28")),
-        pytest.param("uaua", "ua", marks=spec("CTX-28")),
-        pytest.param("uauctcta", "ua", marks=spec("CTX-28")),
-        pytest.param("suauauct", "ua ua", marks=spec("CTX-27", "CTX-28")),
-        pytest.param("sua", "", marks=spec("CTX-28")),
-        pytest.param("auaa", "a", marks=spec("CTX-28")),
-        pytest.param("uu", "u", marks=spec("CTX-28")),
-        pytest.param("ucttau", "uctt a", marks=spec("CTX-28", "CTX-46")),
-        pytest.param("aaa", "a a", marks=spec("CTX-47")),
-        pytest.param("actt", "a", marks=spec("CTX-47")),
-        pytest.param("scts", "", marks=spec("CTX-47")),
+        pytest.param("uauau", "ua ua", marks=mark.spec("CTX-28")),
+        pytest.param("uaua", "ua", marks=mark.spec("CTX-28")),
+        pytest.param("uauctcta", "ua", marks=mark.spec("CTX-28")),
+        pytest.param("suauauct", "ua ua", marks=mark.spec("CTX-27", "CTX-28")),
+        pytest.param("sua", "", marks=mark.spec("CTX-28")),
+        pytest.param("auaa", "a", marks=mark.spec("CTX-28")),
+        pytest.param("uu", "u", marks=mark.spec("CTX-28")),
+        pytest.param("ucttau", "uctt a", marks=mark.spec("CTX-28", "CTX-46")),
+        pytest.param("aaa", "a a", marks=mark.spec("CTX-47")),
+        pytest.param("actt", "a", marks=mark.spec("CTX-47")),
+        pytest.param("scts", "", marks=mark.spec("CTX-47")),
         pytest.param("s", ""),
     ],
 )
