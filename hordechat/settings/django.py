@@ -58,11 +58,9 @@ TEMPLATES = [
 
 DATABASES = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "hordechat.infra.postgresql",
         **HORDE.database,
         "CONN_MAX_AGE": 0,
-        # Costs a round trip for each connection lent and spares one failed request per connection after a restart (S9).
-        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,
             "application_name": "hordechat",

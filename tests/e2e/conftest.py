@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import psycopg
@@ -26,6 +26,14 @@ class LiveHorde(Horde):
     def __post_init__(self) -> None:
         """Open the connections every call shares."""
         self.sockets = httpx2.Client(timeout=30)
+
+    def __enter__(self) -> Self:
+        """Return the horde; its connections are closed at the end, whatever happens."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections."""
+        self.sockets.close()
 
     def call(
         self, method: str, path: str, body: object = None, *, api_key: str | None = None, **headers: str
@@ -74,7 +82,8 @@ def live(live_environment: dict[str, str]) -> Iterator[LiveHorde]:
     """Run the API for the session's end-to-end tests; each test submits requests of its own."""
     requester = make_live_person(live_environment, "requester", "--kudos", "1000000")
     owner = make_live_person(live_environment, "owner", "--trusted")
-    with stack.api(live_environment) as api:
-        horde = LiveHorde(requester=requester, owner=owner, api=api, environment=live_environment)
+    with (
+        stack.api(live_environment) as api,
+        LiveHorde(requester=requester, owner=owner, api=api, environment=live_environment) as horde,
+    ):
         yield horde
-        horde.sockets.close()

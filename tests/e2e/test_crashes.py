@@ -42,8 +42,10 @@ def test_killing_the_api_loses_no_accepted_request_and_pays_none_twice() -> None
     accepted: set[str] = set()
     is_over = threading.Event()
     try:
-        with stack.api(environment) as api:
-            live = LiveHorde(requester=requester, owner=owner, api=api, environment=environment)
+        with (
+            stack.api(environment) as api,
+            LiveHorde(requester=requester, owner=owner, api=api, environment=environment) as live,
+        ):
 
             def work(name: str) -> int:
                 """Pop and reply until told to stop; a job whose pop was not heard of comes back with its lease."""
@@ -98,7 +100,6 @@ def test_killing_the_api_loses_no_accepted_request_and_pays_none_twice() -> None
             assert paid == live.value("SELECT count(*) FROM processing_gens WHERE generation IS NOT NULL")
             assert paid == live.value("SELECT count(*) FROM transfers WHERE kind = 'tax'")
             assert live.reconcile()["sum"] == "0.00"
-            live.sockets.close()
     finally:
         services.drop(url)
 
@@ -130,8 +131,10 @@ def test_a_restarted_postgresql_and_a_stopped_redis_cost_no_500(tmp_path: Path) 
         assert stack.manage(environment, "migrate", "-v0").returncode == 0
         requester = make_live_person(environment, "requester", "--kudos", "1000")
         owner = make_live_person(environment, "owner", "--trusted")
-        with stack.api(environment) as api:
-            live = LiveHorde(requester=requester, owner=owner, api=api, environment=environment)
+        with (
+            stack.api(environment) as api,
+            LiveHorde(requester=requester, owner=owner, api=api, environment=environment) as live,
+        ):
             live.pop()
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda _: live.status(live.submit()[1]["id"]), range(40)))
@@ -156,4 +159,3 @@ def test_a_restarted_postgresql_and_a_stopped_redis_cost_no_500(tmp_path: Path) 
             cache.start()
             time.sleep(1.1)
             assert httpx2.get(f"{api.url}/healthz/ready").json()["redis"] == "ok"
-            live.sockets.close()

@@ -1,6 +1,5 @@
 """The whole walk on real sockets against the real servers."""
 
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -14,7 +13,7 @@ from hordechat.local import stack
 from tests.e2e.conftest import LiveHorde
 
 CYCLES = 2000
-KILLED_CYCLES = 200
+RUNNERS = 4
 
 
 def own_model() -> str:
@@ -123,33 +122,27 @@ def test_a_celery_worker_aborts_a_lapsed_lease(live: LiveHorde, live_environment
 
 @pytest.mark.slow
 def test_a_status_never_shows_done_without_its_generation(live: LiveHorde) -> None:
-    model = own_model()
-    declared: dict[str, Any] = {"name": model, "models": [model], "model_id": model}
-    live.pop(**declared)
-    open_requests: set[str] = set()
-    polled = 0
-    is_over = threading.Event()
-
-    def poll() -> int:
-        count = 0
-        while not is_over.is_set():
-            for request_id in list(open_requests):
-                body = live.status(request_id)[1]
-                count += 1
-                assert not body["done"] or body["finished"] == len(body["generations"]) == 1, body
-        return count
-
-    with ThreadPoolExecutor(3) as pool:
-        pollers = [pool.submit(poll) for _ in range(3)]
-        try:
-            for _ in range(CYCLES):
+    def run_cycles(_: int) -> int:
+        """Reply from one thread and read the status from another until it says done; return how often it was read."""
+        model = own_model()
+        declared: dict[str, Any] = {"name": model, "models": [model], "model_id": model}
+        live.pop(**declared)
+        reads = 0
+        with ThreadPoolExecutor(1) as worker:
+            for _ in range(CYCLES // RUNNERS):
                 request_id = live.submit(model=model)[1]["id"]
-                open_requests.add(request_id)
                 job = live.pop(**declared)[1]["id"]
-                assert live.reply(job, model_id=model)[0] == 200
-                open_requests.discard(request_id)
-        finally:
-            is_over.set()
-        polled = sum(poller.result(timeout=60) for poller in pollers)
+                reply = worker.submit(live.reply, job, model_id=model)
+                is_done = False
+                while not is_done:
+                    body = live.status(request_id)[1]
+                    reads += 1
+                    is_done = body["done"]
+                    assert not is_done or body["finished"] == len(body["generations"]) == 1, body
+                assert reply.result(timeout=30)[0] == 200
+        return reads
 
-    assert polled >= CYCLES
+    with ThreadPoolExecutor(RUNNERS) as runners:
+        reads = sum(runners.map(run_cycles, range(RUNNERS)))
+
+    assert reads >= CYCLES
