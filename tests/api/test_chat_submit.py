@@ -217,7 +217,7 @@ TOOL_ROUND = [
 ]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
 
-NOT_YET = [
+NOT_YET: list[tuple[dict[str, Any], str]] = [
     ({"stream": True}, "stream"),
     ({"tools": TOOLS}, "tools"),
     ({"tools": TOOLS, "tool_choice": "auto"}, "tools"),

@@ -1,39 +1,14 @@
-"""A chat body is taken with its defaults, or refused with the return code and the path of its first fault."""
-
-from typing import Any
+"""The top-level keys of a chat body are taken with their defaults, or refused with their path."""
 
 import pytest
 
 from hordechat.contract import chat
-from hordechat.contract.chat import ChatSubmission, Message
+from hordechat.contract.chat import Message
 from hordechat.contract.chat.submission import Sampling
-from hordechat.contract.vocabulary import ReasoningEffort, Role
-from hordechat.errors import ErrorCode, HordeError
+from hordechat.contract.vocabulary import Capability, ReasoningEffort, Role
+from hordechat.errors import ErrorCode
 from hordechat.http.refusals import body_of
-
-USER = {"role": "user", "content": "Hello"}
-BODY: dict[str, Any] = {"model": "demo/echo", "messages": [USER]}
-TEXT = {"type": "text", "text": "a"}
-INVALID = "Input payload validation failed"
-ABSENT = object()
-
-
-def body(**changes: object) -> dict[str, object]:
-    return {key: value for key, value in {**BODY, **changes}.items() if value is not ABSENT}
-
-
-def parse(**changes: object) -> ChatSubmission:
-    return chat.parse(body(**changes))
-
-
-def refuse(sent: dict[str, object]) -> HordeError:
-    with pytest.raises(HordeError) as refused:
-        chat.parse(sent)
-    return refused.value
-
-
-def refuse_message(message: object, *others: object) -> HordeError:
-    return refuse(body(messages=[message, *others]))
+from tests.contract.bodies import ABSENT, INVALID, bad, conflict, parse, refuse, said, tool, unsupported
 
 
 def test_a_minimal_body_is_taken_with_every_default() -> None:
@@ -63,22 +38,19 @@ def test_a_minimal_body_is_taken_with_every_default() -> None:
 
 @pytest.mark.spec("REQ-01", "RFS-20", "RFS-24")
 def test_takes_exactly_one_of_model_and_models() -> None:
-    both = refuse(body(model="a", models=["a"]))
-    neither = refuse(body(model=ABSENT))
+    both = refuse(model="a", models=["a"])
+    neither = refuse(model=ABSENT)
 
     assert parse().models == ("demo/echo",)
     assert parse(model=ABSENT, models=["a", "b"]).models == ("a", "b")
-    assert (both.code, both.message) == (
-        ErrorCode.CHAT_REQUEST_CONFLICT,
-        "'model' and 'models' cannot be sent together.",
-    )
-    assert (neither.code, neither.message) == (ErrorCode.BAD_REQUEST, "One of 'model' and 'models' is required.")
+    assert said(both) == conflict("'model' and 'models' cannot be sent together.")
+    assert said(neither) == bad("One of 'model' and 'models' is required.")
 
 
 @pytest.mark.spec("REQ-02", "RFS-25")
 @pytest.mark.parametrize("models", [[], [""], ["a", ""], ["a", "b", "a"], list("abcdef"), "a", [1], {}])
 def test_refuses_a_list_of_models_outside_its_bounds(models: object) -> None:
-    assert refuse(body(model=ABSENT, models=models)).code is ErrorCode.BAD_REQUEST
+    assert refuse(model=ABSENT, models=models).code is ErrorCode.BAD_REQUEST
 
 
 @pytest.mark.spec("REQ-02")
@@ -89,7 +61,7 @@ def test_takes_five_models() -> None:
 @pytest.mark.spec("REQ-44")
 @pytest.mark.parametrize("model", ["", 1, ["a"], "m" * 256, {}])
 def test_refuses_a_model_that_is_no_name(model: object) -> None:
-    assert refuse(body(model=model)).code is ErrorCode.BAD_REQUEST
+    assert refuse(model=model).code is ErrorCode.BAD_REQUEST
 
 
 @pytest.mark.spec("REQ-06", "REQ-07", "REQ-08", "REQ-09")
@@ -136,7 +108,7 @@ def test_a_number_outside_its_range_is_refused_and_never_clamped(
         submission = parse(**{key: value})
         assert getattr(submission.sampling, key, submission.max_length) == value
 
-    assert body_of(refuse(body(**{key: refused}))) == {
+    assert body_of(refuse(**{key: refused})) == {
         "message": INVALID,
         "rc": "BadRequest",
         "errors": {key: sentence},
@@ -183,7 +155,7 @@ def test_a_number_outside_its_range_is_refused_and_never_clamped(
 def test_a_value_of_another_type_is_refused_with_its_path(path: str, value: object) -> None:
     key, _, option = path.partition(".")
 
-    error = refuse(body(**{key: {option: value} if option else value}))
+    error = refuse(**{key: {option: value} if option else value})
 
     assert error.code is ErrorCode.BAD_REQUEST
     assert list(body_of(error)["errors"]) == [path]  # type: ignore[call-overload] # a dict, by REQ-35
@@ -192,6 +164,52 @@ def test_a_value_of_another_type_is_refused_with_its_path(path: str, value: obje
 @pytest.mark.spec("REQ-38")
 def test_a_key_of_fractions_takes_an_integer() -> None:
     assert parse(temperature=1, top_p=1).sampling.temperature == 1.0
+
+
+@pytest.mark.spec("REQ-11", "REQ-12", "REQ-50")
+def test_sampling_keys_are_kept_together() -> None:
+    sent = {
+        "temperature": 0.5,
+        "top_p": 0.25,
+        "frequency_penalty": -2.0,
+        "presence_penalty": 2.0,
+        "seed": 0,
+        "reasoning_effort": "none",
+    }
+
+    assert parse(**sent).sampling == Sampling(
+        temperature=0.5,
+        top_p=0.25,
+        frequency_penalty=-2.0,
+        presence_penalty=2.0,
+        seed=0,
+        reasoning_effort=ReasoningEffort.NONE,
+    )
+
+
+@pytest.mark.spec("REQ-23")
+@pytest.mark.parametrize(("stream", "is_streamed"), [(True, True), (False, False), (None, False), (ABSENT, False)])
+def test_a_stream_is_wanted_when_it_is_asked_for(stream: object, is_streamed: bool) -> None:
+    assert parse(stream=stream).is_streamed is is_streamed
+
+
+@pytest.mark.spec("REQ-25")
+def test_tools_and_format_are_kept() -> None:
+    sent = {
+        "tools": [tool("look", parameters={"type": "object"})],
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+        "response_format": {"type": "json_object"},
+    }
+
+    submission = parse(**sent)
+
+    assert [each.document for each in submission.tools] == sent["tools"]
+    assert submission.tool_choice is not None
+    assert submission.tool_choice.as_json() == "auto"
+    assert submission.parallel_tool_calls is False
+    assert submission.response_format is not None
+    assert submission.response_format.document == {"type": "json_object"}
 
 
 @pytest.mark.spec("REQ-39", "REQ-51")
@@ -203,19 +221,20 @@ def test_null_is_the_same_as_leaving_a_key_out(key: str) -> None:
 @pytest.mark.spec("REQ-51")
 @pytest.mark.parametrize("horde", [[], "x", 1, True])
 def test_refuses_options_that_are_no_object(horde: object) -> None:
-    assert refuse(body(horde=horde)).code is ErrorCode.BAD_REQUEST
+    assert refuse(horde=horde).code is ErrorCode.BAD_REQUEST
 
 
-@pytest.mark.spec("REQ-17")
+@pytest.mark.spec("REQ-17", "REQ-19")
 @pytest.mark.parametrize("effort", ["none", "minimal", "low", "medium", "high", "xhigh"])
 def test_takes_each_reasoning_effort(effort: str) -> None:
     assert parse(reasoning_effort=effort).sampling.reasoning_effort == ReasoningEffort(effort)
+    assert parse().sampling.reasoning_effort is None
 
 
 @pytest.mark.spec("REQ-21", "REQ-37")
 @pytest.mark.parametrize("effort", [None, "", "maximal", "LOW", 1, True, ["low"], {}])
 def test_refuses_any_other_reasoning_effort(effort: object) -> None:
-    assert refuse(body(reasoning_effort=effort)).code is ErrorCode.BAD_REQUEST
+    assert refuse(reasoning_effort=effort).code is ErrorCode.BAD_REQUEST
 
 
 @pytest.mark.spec("REQ-22", "REQ-42")
@@ -228,7 +247,7 @@ def test_stop_becomes_a_list(stop: object, sequence: tuple[str, ...]) -> None:
 
 @pytest.mark.spec("REQ-42")
 def test_refuses_a_stop_sequence_that_is_no_string() -> None:
-    assert body_of(refuse(body(stop=["a", 5]))) == {
+    assert body_of(refuse(stop=["a", 5])) == {
         "message": INVALID,
         "rc": "BadRequest",
         "errors": {"stop[1]": "Input should be a valid string."},
@@ -240,244 +259,40 @@ def test_stop_keeps_the_limits_of_text_requests() -> None:
     different = [f"{number:03}" for number in range(129)]
 
     assert len(parse(stop=different[:128] * 2).sampling.stop_sequence) == 256
-    assert refuse(body(stop=different)).code is ErrorCode.TOO_MANY_STOP_SEQUENCES
+    assert refuse(stop=different).code is ErrorCode.TOO_MANY_STOP_SEQUENCES
     assert parse(stop=["a" * 1000, "b" * 1000]).sampling.stop_sequence[1] == "b" * 1000
-    assert refuse(body(stop=["a" * 1000, "b" * 1001])).code is ErrorCode.EXCESSIVE_STOP_SEQUENCE
+    assert refuse(stop=["a" * 1000, "b" * 1001]).code is ErrorCode.EXCESSIVE_STOP_SEQUENCE
 
 
-@pytest.mark.spec("RFS-01", "RFS-02", "RFS-03", "RFS-27", "RFS-33")
-@pytest.mark.parametrize(
-    "key", ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "prompt", "modèle", ""]
-)
-@pytest.mark.parametrize("value", [None, True, {"a": 1}])
-def test_refuses_a_key_outside_the_contract_whatever_its_value(key: str, value: object) -> None:
-    error = refuse(body(**{key: value}))
-
-    assert error.code is ErrorCode.UNSUPPORTED_CHAT_PARAMETER
-    assert error.message == f"{key} is not supported on chat requests."
+@pytest.mark.spec("RFS-12", "RFS-27", "RFS-32")
+@pytest.mark.parametrize("number", [2, 0, -1, 2**63])
+def test_refuses_more_or_less_than_one_choice(number: int) -> None:
+    assert said(refuse(n=number)) == unsupported(f"n={number}")
 
 
-@pytest.mark.spec("RFS-04", "RFS-06", "RFS-08", "RFS-09", "RFS-10", "RFS-27")
-@pytest.mark.parametrize(
-    ("message", "named"),
-    [
-        ({**USER, "weight": None}, "messages[0].weight"),
-        ({**USER, "tool_calls": []}, "messages[0].tool_calls"),
-        ({**USER, "role": "function"}, "messages[0].role=function"),
-        ({**USER, "role": "x" * 100}, "messages[0].role=" + "x" * 64),
-        (
-            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "input_audio"}]},
-            "messages[0].content[1].type=input_audio",
-        ),
-        ({"role": "assistant", "content": [{"type": "image_url"}]}, "messages[0].content[0].type=image_url"),
-        ({"role": "system", "content": [{"type": "image_url"}]}, "messages[0].content[0].type=image_url"),
-        ({"role": "user", "content": [{"type": "text", "text": "a", "b": 1}]}, "messages[0].content[0].b"),
-    ],
-)
-def test_refuses_what_a_message_cannot_hold_with_its_path(message: object, named: str) -> None:
-    error = refuse_message(message, USER)
-
-    assert error.code is ErrorCode.UNSUPPORTED_CHAT_PARAMETER
-    assert error.message == f"{named} is not supported on chat requests."
+@pytest.mark.spec("RFS-32")
+@pytest.mark.parametrize("number", ["2", 1.5, 1.0, True, []])
+def test_refuses_a_count_of_choices_that_is_no_integer(number: object) -> None:
+    assert refuse(n=number).code is ErrorCode.BAD_REQUEST
 
 
-@pytest.mark.spec("RFS-11", "RFS-27")
-def test_refuses_an_unknown_option_with_its_path() -> None:
-    error = refuse(body(horde={"models": None}))
-
-    assert (error.code, error.message) == (
-        ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
-        "horde.models is not supported on chat requests.",
-    )
-
-
-@pytest.mark.spec("RFS-12", "RFS-32")
-def test_takes_one_choice_alone() -> None:
+def test_takes_one_choice() -> None:
     assert parse(n=1) == parse()
-    for number in (2, 0, -1):
-        assert refuse(body(n=number)).message == f"n={number} is not supported on chat requests."
-    for value in ("2", 1.5, 1.0, True):
-        assert refuse(body(n=value)).code is ErrorCode.BAD_REQUEST
 
 
-@pytest.mark.spec("RFS-13", "RFS-14", "RFS-28")
-def test_takes_1024_messages_and_no_more() -> None:
-    error = refuse(body(messages=[USER] * 1025))
-
-    assert len(parse(messages=[USER] * 1024).messages) == 1024
-    assert (error.code, error.message) == (
-        ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
-        "messages holds more than 1024 messages.",
-    )
-
-
-@pytest.mark.spec("RFS-15", "RFS-17", "RFS-28")
-def test_takes_a_mebibyte_of_utf8_text_and_no_more() -> None:
-    half = "é" * (256 * 1024)
-    messages: list[object] = [
-        {"role": "user", "content": half},
-        {"role": "user", "content": [{"type": "text", "text": half}]},
-    ]
-
-    error = refuse(body(messages=[*messages, {"role": "user", "content": "a"}]))
-
-    assert len(parse(messages=messages).messages) == 2
-    assert (error.code, error.message) == (
-        ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
-        "messages holds more than 1048576 bytes of text.",
-    )
-
-
-@pytest.mark.spec("RFS-18")
-def test_refuses_two_lengths() -> None:
-    error = refuse(body(max_tokens=64, max_completion_tokens=65))
-
-    assert (error.code, error.message) == (
-        ErrorCode.CHAT_REQUEST_CONFLICT,
-        "'max_tokens' and 'max_completion_tokens' differ.",
-    )
-
-
-@pytest.mark.spec("RFS-19")
-def test_refuses_to_name_workers_in_two_ways() -> None:
-    error = refuse(body(horde={"only": ["a"], "ignore": ["b"]}))
-
-    assert (error.code, error.message) == (
-        ErrorCode.CHAT_REQUEST_CONFLICT,
-        "'horde.only' and 'horde.ignore' cannot be sent together.",
-    )
-
-
-@pytest.mark.spec("RFS-22", "RFS-23")
-@pytest.mark.parametrize(("option", "value"), [("context_fit", "ignore"), ("operation_key", "x"), ("operation_key", 1)])
-def test_refuses_an_option_outside_its_values(option: str, value: object) -> None:
-    error = refuse(body(horde={option: value}))
-
-    assert error.code is ErrorCode.BAD_REQUEST
-    assert list(body_of(error)["errors"]) == [f"horde.{option}"]  # type: ignore[call-overload] # a dict, by REQ-35
-
-
-@pytest.mark.spec("RFS-26", "RFS-30")
-@pytest.mark.parametrize("messages", [ABSENT, None, [], {}, "Hello", [USER, "Hello"], [USER, None], [[USER]]])
-def test_refuses_messages_that_are_no_list_of_objects(messages: object) -> None:
-    assert refuse(body(messages=messages)).code is ErrorCode.BAD_REQUEST
-
-
-@pytest.mark.spec("RFS-31", "REQ-46", "REQ-48")
-@pytest.mark.parametrize(
-    ("message", "complaint"),
-    [
-        ({"content": "a"}, "'messages[1].role' has to be a string."),
-        ({"role": None, "content": "a"}, "'messages[1].role' has to be a string."),
-        ({"role": ["user"], "content": "a"}, "'messages[1].role' has to be a string."),
-        ({"role": "user"}, "'messages[1].content' has to be a string or a list of parts."),
-        ({"role": "user", "content": None}, "'messages[1].content' has to be a string or a list of parts."),
-        ({"role": "user", "content": 1}, "'messages[1].content' has to be a string or a list of parts."),
-        ({"role": "user", "content": []}, "'messages[1].content' has to be a string or a list of parts."),
-        ({"role": "user", "content": ["a"]}, "'messages[1].content[0]' has to be an object."),
-        ({"role": "user", "content": [{"text": "a"}]}, "'messages[1].content[0].type' has to be a string."),
-        ({"role": "user", "content": [{"type": "text"}]}, "'messages[1].content[0].text' has to be a string."),
-        (
-            {"role": "user", "content": [{"type": "text", "text": 1}]},
-            "'messages[1].content[0].text' has to be a string.",
-        ),
-        ({**USER, "name": ""}, "'messages[1].name' has to be a string of 1 to 64 characters."),
-        ({**USER, "name": "n" * 65}, "'messages[1].name' has to be a string of 1 to 64 characters."),
-        ({**USER, "name": None}, "'messages[1].name' has to be a string of 1 to 64 characters."),
-    ],
-)
-def test_refuses_a_broken_message_with_its_path(message: object, complaint: str) -> None:
-    error = refuse_message(USER, message)
-
-    assert (error.code, error.message) == (ErrorCode.BAD_REQUEST, complaint)
-
-
-@pytest.mark.spec("REQ-45", "REQ-46", "REQ-49")
-def test_keeps_messages_as_they_were_sent() -> None:
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": ""}]
-    sent = [
-        {"role": "system", "content": "", "name": "s"},
-        {"role": "user", "content": parts, "name": "n" * 64},
-        {"role": "assistant", "content": "b", "name": "a"},
-    ]
-
-    assert [message.as_json() for message in parse(messages=sent).messages] == sent
-
-
-def test_a_developer_becomes_system_in_its_place() -> None:
-    messages = parse(
-        messages=[USER, {"role": "developer", "content": "a"}, {"role": "system", "content": "b"}]
-    ).messages
-
-    assert [message.role for message in messages] == [Role.USER, Role.SYSTEM, Role.SYSTEM]
-
-
+@pytest.mark.spec("REQ-24", "REQ-43")
 @pytest.mark.parametrize("key", ["stream_options", "user", "metadata"])
-@pytest.mark.parametrize("value", [1, "a", [], {"a": {"b": [1]}}, False])
-def test_keys_without_effect_take_anything(key: str, value: object) -> None:
-    assert parse(**{key: value}).models == ("demo/echo",)
+@pytest.mark.parametrize("value", [1, "a", [], {"a": {"b": [1e300]}}, False])
+def test_keys_without_effect_take_anything_and_leave_nothing(key: str, value: object) -> None:
+    assert parse(**{key: value}) == parse()
+    assert chat.dump(parse(**{key: value})) == chat.dump(parse())
 
 
-BROKEN_MESSAGE = {"role": "user", "content": None}
+@pytest.mark.spec("REQ-30")
+def test_no_capability_speaks_of_developers() -> None:
+    assert [value for value in Capability if "developer" in value] == []
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        ({"logprobs": 1, "temperature": "x"}, ErrorCode.UNSUPPORTED_CHAT_PARAMETER),
-        ({"temperature": "x", "horde": {"models": 1}}, ErrorCode.BAD_REQUEST),
-        ({"horde": {"dry_run": 1, "models": 1}}, ErrorCode.BAD_REQUEST),
-        ({"horde": {"models": 1}, "messages": []}, ErrorCode.UNSUPPORTED_CHAT_PARAMETER),
-        ({"messages": [BROKEN_MESSAGE] * 1025}, ErrorCode.UNSUPPORTED_CHAT_PARAMETER),
-        ({"messages": [BROKEN_MESSAGE, {"role": "function"}]}, ErrorCode.BAD_REQUEST),
-        ({"messages": [{"role": "function"}, BROKEN_MESSAGE]}, ErrorCode.UNSUPPORTED_CHAT_PARAMETER),
-        ({"messages": [{"role": "user", "content": "a" * 1048577}, BROKEN_MESSAGE]}, ErrorCode.BAD_REQUEST),
-        ({"messages": [BROKEN_MESSAGE], "max_tokens": 64, "max_completion_tokens": 65}, ErrorCode.BAD_REQUEST),
-        (
-            {"messages": [{"role": "user", "content": "a" * 1048577}], "models": ["a"]},
-            ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
-        ),
-    ],
-)
-def test_of_several_faults_the_first_of_the_documented_order_is_named(sent: dict[str, object], code: ErrorCode) -> None:
-    assert refuse(body(**sent)).code is code
-
-
-def test_deeply_nested_values_are_judged_without_recursion() -> None:
-    nested: object = 1
-    for _ in range(1000):
-        nested = [nested]
-
-    parse(metadata=nested, user=nested)
-    for key in set(chat.ChatBody.model_fields) - {
-        "metadata",
-        "user",
-        "stream_options",
-        "tools",
-        "tool_choice",
-        "response_format",
-    }:
-        assert refuse(body(**{key: nested})).code is ErrorCode.BAD_REQUEST
-    assert refuse(body(n=1, nested=nested)).code is ErrorCode.UNSUPPORTED_CHAT_PARAMETER
-    assert refuse_message({"role": "user", "content": nested}).code is ErrorCode.BAD_REQUEST
-
-
-MANY = 100_000
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        {"stop": [1] * MANY},
-        {"horde": {"only": [None] * MANY}},
-        {"horde": {"ignore": [[]] * MANY}},
-        {"horde": {f"key{number}": 1 for number in range(MANY)}},
-        {"model": ABSENT, "models": [""] * MANY},
-        {f"key{number}": 1 for number in range(MANY)},
-        {"messages": [1] * MANY},
-        {"messages": [{"role": "user", "content": [1] * MANY}]},
-    ],
-    ids=["stop", "only", "ignore", "options", "models", "keys", "messages", "parts"],
-)
-def test_a_hundred_thousand_faults_cost_no_more_than_the_first(sent: dict[str, object]) -> None:
-    assert len(repr(body_of(refuse(body(**sent))))) < 300
+def test_a_request_of_either_spelling_of_one_model_names_it() -> None:
+    assert parse(model=ABSENT, models=["a"]).models == parse(model="a").models
+    assert not parse(model=ABSENT, models=["a"]).names_one_model

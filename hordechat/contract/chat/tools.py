@@ -117,8 +117,11 @@ def _read_tool(path: str, sent: object) -> Tool:
 
 
 def _read_description(path: str, holder: JsonObject) -> None:
+    # Writing JSON takes many times a string's own size: what is surely too long is not written to be measured.
     if "description" in holder:
-        read_string(f"{path}.description", holder["description"])
+        description = read_string(f"{path}.description", holder["description"])
+        if len(description) > MAX_CHAT_TOOL_SPEC_BYTES:
+            raise too_large()
 
 
 def read_tool_choice(sent: object) -> ToolChoice | None:

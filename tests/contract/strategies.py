@@ -1,0 +1,319 @@
+"""Chat bodies for property tests: valid ones, the submissions they parse to, and broken ones."""
+
+import copy
+import string
+from random import Random
+from typing import Any
+
+import orjson
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from hordechat.contract import chat
+from hordechat.contract.chat import ChatSubmission
+from hordechat.contract.limits import MAX_CHAT_OUTPUT_TOKENS, MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MIN_OUTPUT_TOKENS
+from hordechat.contract.vocabulary import ReasoningEffort
+
+Json = Any
+
+# No NUL: it is valid for the contract, and the HTTP edge refuses it.
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+NAMES = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=8)
+IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+FLAGS = st.booleans()
+NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(-1e18, 1e18)
+NOTHING: SearchStrategy[Json] = st.just({})
+SCALARS = st.none() | FLAGS | NUMBERS | TEXTS
+
+
+def one_of_none(strategy: SearchStrategy[Json]) -> SearchStrategy[Json]:
+    """Return the strategy's values, or null, which is the same as leaving a key out (REQ-39)."""
+    return st.none() | strategy
+
+
+def json_values(max_leaves: int = 5) -> SearchStrategy[Json]:
+    return st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=max_leaves,
+    )
+
+
+# -- Messages ----------------------------------------------------------------------------------------------------------
+
+TEXT_PARTS = st.fixed_dictionaries({"type": st.just("text"), "text": TEXTS})
+IMAGE_PARTS = st.fixed_dictionaries(
+    {
+        "type": st.just("image_url"),
+        "image_url": st.fixed_dictionaries(
+            {"url": st.sampled_from(["data:image/png;base64,aGVsbG8=", "https://example.org/cat.jpg"])},
+            optional={"detail": st.sampled_from(["auto", "low", "high"])},
+        ),
+    }
+)
+
+
+def contents(parts: SearchStrategy[Json]) -> SearchStrategy[Json]:
+    return TEXTS | st.lists(parts, min_size=1, max_size=3)
+
+
+def spoken(*roles: str, parts: SearchStrategy[Json] = TEXT_PARTS) -> SearchStrategy[Json]:
+    return st.fixed_dictionaries(
+        {"role": st.sampled_from(roles), "content": contents(parts)},
+        optional={"name": st.text(string.ascii_letters, min_size=1, max_size=64)},
+    )
+
+
+@st.composite
+def tool_rounds(draw: st.DrawFn) -> list[Json]:
+    """Return an assistant message with calls, and their answers in any order."""
+    ids = draw(st.lists(IDS, min_size=1, max_size=3, unique=True))
+    calls = [
+        {"id": each, "type": "function", "function": {"name": draw(NAMES), "arguments": draw(TEXTS)}} for each in ids
+    ]
+    said: dict[str, Json] = draw(NOTHING | st.fixed_dictionaries({"content": st.none() | TEXTS}))
+    answers = [
+        {"role": "tool", "tool_call_id": each, "content": draw(contents(TEXT_PARTS))}
+        for each in draw(st.permutations(ids))
+    ]
+    return [{"role": "assistant", **said, "tool_calls": calls}, *answers]
+
+
+SPOKEN = spoken("system", "developer", "assistant") | spoken("user", parts=TEXT_PARTS | IMAGE_PARTS)
+CONVERSATIONS = st.lists(SPOKEN.map(lambda message: [message]) | tool_rounds(), min_size=1, max_size=4).map(
+    lambda turns: [message for turn in turns for message in turn]
+)
+
+# -- Tools and formats -------------------------------------------------------------------------------------------------
+
+LEAF_SCHEMAS = st.sampled_from(
+    [{}, {"type": "string"}, {"type": "integer", "minimum": 1}, {"enum": ["a", {"type": "object"}]}, {"$ref": "#"}]
+)
+
+
+def closed(properties: dict[str, Json]) -> Json:
+    """Return the strict schema of an object with these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+STRICT_SCHEMAS = st.recursive(
+    LEAF_SCHEMAS,
+    lambda inner: (
+        st.dictionaries(NAMES, inner, max_size=2).map(closed)
+        | inner.map(lambda items: {"type": "array", "items": items})
+        | st.lists(inner, min_size=1, max_size=2).map(lambda branches: {"anyOf": branches})
+    ),
+    max_leaves=4,
+).map(lambda schema: schema if isinstance(schema, dict) else {"type": "object"})
+FREE_SCHEMAS = st.dictionaries(TEXTS, json_values(), max_size=3)
+
+
+def described(schema_key: str, schemas: SearchStrategy[Json], *, strict: SearchStrategy[Json]) -> SearchStrategy[Json]:
+    return st.fixed_dictionaries(
+        {"name": NAMES, schema_key: schemas, "strict": strict}, optional={"description": TEXTS}
+    )
+
+
+def with_schema(schema_key: str) -> SearchStrategy[Json]:
+    """Return what a tool and a JSON schema format have in common."""
+    return described(schema_key, FREE_SCHEMAS, strict=st.sampled_from([None, False])) | described(
+        schema_key, STRICT_SCHEMAS, strict=st.just(True)
+    )
+
+
+TOOLS: SearchStrategy[Json] = (st.fixed_dictionaries({"name": NAMES}) | with_schema("parameters")).map(
+    lambda function: {"type": "function", "function": function}
+)
+RESPONSE_FORMATS = st.sampled_from([{"type": "text"}, {"type": "json_object"}]) | with_schema("schema").map(
+    lambda json_schema: {"type": "json_schema", "json_schema": json_schema}
+)
+
+
+@st.composite
+def tool_keys(draw: st.DrawFn) -> dict[str, Json]:
+    """Return `tools` with the keys that stand beside them alone."""
+    tools = draw(st.lists(TOOLS, min_size=1, max_size=3))
+    forced = [{"type": "function", "function": {"name": each["function"]["name"]}} for each in tools]
+    keys: dict[str, Json] = draw(
+        st.fixed_dictionaries(
+            {"tools": st.just(tools)},
+            optional={
+                "tool_choice": one_of_none(st.sampled_from(["none", "auto", "required", *forced])),
+                "parallel_tool_calls": one_of_none(FLAGS),
+            },
+        )
+    )
+    return keys
+
+
+# -- Bodies ------------------------------------------------------------------------------------------------------------
+
+WORKERS = st.lists(TEXTS, min_size=1, max_size=2)
+HORDE_OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "trusted_workers": FLAGS,
+        "validated_backends": FLAGS,
+        "slow_workers": FLAGS,
+        "max_context_length": one_of_none(st.integers(MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS)),
+        "context_fit": st.sampled_from(["grow", "reject", "truncate_oldest"]),
+        "conformance": st.sampled_from(["strict", "best_effort"]),
+        "include_reasoning": FLAGS,
+        "availability_mode": st.sampled_from(["wait", "fail_fast"]),
+        "max_kudos": one_of_none(st.integers(1, 10**9)),
+        "dry_run": FLAGS,
+        "operation_key": one_of_none(st.uuids().map(str)),
+    },
+)
+MODELS = st.fixed_dictionaries({"model": st.text(string.printable, min_size=1, max_size=30)}) | st.fixed_dictionaries(
+    {"models": st.lists(st.text(string.printable, min_size=1, max_size=30), min_size=1, max_size=5, unique=True)}
+)
+LENGTHS = st.integers(MIN_OUTPUT_TOKENS, MAX_CHAT_OUTPUT_TOKENS)
+SAMPLING = st.fixed_dictionaries(
+    {},
+    optional={
+        "temperature": one_of_none(st.floats(0, 5) | st.integers(0, 5)),
+        "top_p": one_of_none(st.floats(0.001, 1)),
+        "frequency_penalty": one_of_none(st.floats(-2, 2)),
+        "presence_penalty": one_of_none(st.floats(-2, 2)),
+        "seed": one_of_none(st.integers(-(2**63), 2**63 - 1)),
+        "reasoning_effort": st.sampled_from([effort.value for effort in ReasoningEffort]),
+        "stop": one_of_none(TEXTS | st.lists(TEXTS, max_size=5)),
+        "n": st.sampled_from([None, 1]),
+        "stream": one_of_none(FLAGS),
+        "stream_options": json_values(),
+        "user": json_values(),
+        "metadata": json_values(),
+    },
+)
+
+
+@st.composite
+def valid_bodies(draw: st.DrawFn) -> dict[str, Json]:
+    """Return a body the chat route takes, whatever the order of its keys."""
+    options: dict[str, Json] = draw(HORDE_OPTIONS)
+    if workers := draw(st.sampled_from([None, None, "only", "ignore"])):
+        options[workers] = draw(WORKERS)
+    messages: list[Json] = draw(CONVERSATIONS)
+    if draw(FLAGS):
+        options["openai_guards"] = True
+        messages = [*messages, {"role": "user", "content": "As JSON, please."}]
+    length: int = draw(LENGTHS)
+    keys: list[str] = draw(
+        st.sampled_from([[], ["max_tokens"], ["max_completion_tokens"], ["max_tokens", "max_completion_tokens"]])
+    )
+    response_format: dict[str, Json] = draw(
+        NOTHING | st.fixed_dictionaries({"response_format": one_of_none(RESPONSE_FORMATS)})
+    )
+    tools: dict[str, Json] = draw(NOTHING | st.fixed_dictionaries({"tools": st.sampled_from([None, []])}) | tool_keys())
+    body = {
+        **draw(MODELS),
+        "messages": messages,
+        **dict.fromkeys(keys, length),
+        **draw(SAMPLING),
+        **tools,
+        **response_format,
+        **({"horde": options} if options else {}),
+    }
+    order = draw(st.permutations(list(body)))
+    return {key: body[key] for key in order}
+
+
+def submissions() -> SearchStrategy[ChatSubmission]:
+    """Return what valid bodies parse to."""
+    return valid_bodies().map(chat.parse)
+
+
+# -- Broken bodies -----------------------------------------------------------------------------------------------------
+
+JUNK: tuple[Json, ...] = (
+    *(None, True, False, 0, -1, 1, 2**63, 2**64 - 1, 2.0**64, 1e300, 0.5, "", "x", "\0", "é" * 70, "json"),
+    *([], {}, [[]], [None], {"": None}, {"type": "text"}, {"type": "function"}, {"role": "tool"}, {"a": {"b": [1]}}),
+    *("user", "tool", "assistant", "function", "image_url", "data:image/png;base64,", "http://", "json_schema"),
+)
+KEYS = ("", "role", "content", "type", "name", "tools", "tool_calls", "strict", "properties", "horde", "logprobs", "é")
+
+
+def mutate(body: Json, *, seed: int, changes: int) -> Json:
+    """Return the body with a few places changed: replaced, removed, repeated, renamed, wrapped or filled with junk."""
+    random = Random(seed)
+    changed = copy.deepcopy(body)
+    for _ in range(changes):
+        container = random.choice(_containers(changed))
+        places = list(container) if isinstance(container, dict) else list(range(len(container)))
+        if not places or random.random() < 0.2:
+            _add(container, random)
+            continue
+        place = random.choice(places)
+        match random.randrange(5):
+            case 0:
+                container[place] = copy.deepcopy(random.choice(JUNK))
+            case 1:
+                del container[place]
+            case 2:
+                container[place] = [container[place]]
+            case 3:
+                container[place] = {random.choice(KEYS): container[place]}
+            case _:
+                _add(container, random, value=copy.deepcopy(container[place]))
+    return changed
+
+
+def _containers(value: Json) -> list[Json]:
+    found = [value]
+    for container in found:
+        inner = container.values() if isinstance(container, dict) else container
+        found.extend(item for item in inner if isinstance(item, dict | list))
+    return found
+
+
+def _add(container: Json, random: Random, value: Json = None) -> None:
+    value = copy.deepcopy(random.choice(JUNK)) if value is None else value
+    if isinstance(container, dict):
+        container[random.choice(KEYS)] = value
+    else:
+        container.insert(random.randrange(len(container) + 1), value)
+
+
+def mutated_bodies() -> SearchStrategy[dict[str, Json]]:
+    """Return bodies that are valid JSON objects and mostly not valid chat bodies."""
+    return st.builds(
+        lambda body, seed, changes: mutate(body, seed=seed, changes=changes),
+        valid_bodies(),
+        st.integers(0, 2**32),
+        st.integers(1, 4),
+    )
+
+
+def mutate_bytes(sent: bytes, *, seed: int, changes: int) -> bytes:
+    """Return the bytes with a few of them flipped, inserted, removed or repeated."""
+    random = Random(seed)
+    changed = bytearray(sent)
+    for _ in range(changes):
+        start = random.randrange(len(changed) + 1)
+        end = start + random.randrange(1, 9)
+        match random.randrange(4):
+            case 0:
+                changed[start:end] = random.randbytes(random.randrange(1, 5))
+            case 1:
+                changed[start:start] = random.choice([b"[", b"{", b'"', b"\\u0000", b"\\ud800", b"1e400", b",", b"99"])
+            case 2:
+                del changed[start:end]
+            case _:
+                changed[start:start] = changed[start:end]
+    return bytes(changed)
+
+
+def mutated_bytes() -> SearchStrategy[bytes]:
+    """Return bytes near those of a valid body."""
+    return st.builds(
+        lambda body, seed, changes: mutate_bytes(orjson.dumps(body), seed=seed, changes=changes),
+        valid_bodies(),
+        st.integers(0, 2**32),
+        st.integers(1, 6),
+    )

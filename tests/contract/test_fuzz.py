@@ -1,0 +1,55 @@
+"""Whatever bytes arrive: a submission or a typed refusal, and soon."""
+
+import time
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hordechat.contract import chat
+from hordechat.errors import HordeError
+from hordechat.http.body import parse_object
+from hordechat.http.refusals import body_of
+from tests.contract.strategies import mutated_bodies, mutated_bytes
+
+MAX_CPU_SECONDS = 0.2
+"""A hundred times what such a body takes; only a walk that does not end soon passes it."""
+MAX_REFUSAL_BYTES = 100_000
+LONG = settings(max_examples=10_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+def judge(sent: bytes) -> None:
+    started = time.process_time()
+    refusal: HordeError | None = None
+    try:
+        chat.parse(parse_object(sent))
+    except HordeError as refused:
+        refusal = refused
+
+    assert time.process_time() - started < MAX_CPU_SECONDS
+    if refusal is not None:
+        assert 0 < len(orjson.dumps(body_of(refusal))) < MAX_REFUSAL_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@LONG
+@given(mutated_bodies())
+def test_ten_thousand_bodies_of_broken_values_are_judged(sent: dict[str, Any]) -> None:
+    judge(orjson.dumps(sent))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@LONG
+@given(mutated_bytes())
+def test_ten_thousand_bodies_of_broken_bytes_are_judged(sent: bytes) -> None:
+    judge(sent)
+
+
+@settings(max_examples=200, deadline=None)
+@given(mutated_bodies().map(orjson.dumps) | mutated_bytes() | st.binary(max_size=50))
+def test_a_few_broken_bodies_are_judged(sent: bytes) -> None:
+    judge(sent)
