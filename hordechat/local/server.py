@@ -122,6 +122,7 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
         migrated = stack.manage(environment, "migrate", "--no-input")
         if migrated.returncode:
             raise Refused(f"The tables could not be brought up to date:\n{migrated.stdout}{migrated.stderr}")
+    site.publish({**environment, "HORDE_URL": f"http://{ports.HOST}:{port}", "HORDE_PORT": str(port)})
     api, services = _launch_services(site, port, environment, cleanup)
     # While those start: neither waits for the other.
     with steps.step("Accounts"):
@@ -294,7 +295,10 @@ def _show_addresses(api: Api, site: SiteData, people: Accounts) -> None:
     print(f"  Reference {api.url}/api/schema/")
     print(f"  Admin     {api.url}/admin/   login {people.admin.login}, password in {credentials}")
     print(f"  Logs      {places.shown(site.folder / 'log')}")
-    print("\nCtrl-C stops everything. What the processes say:\n")
+    print(
+        "\nscript/manage runs operators' commands here, from another terminal, such as: script/manage create_user NAME"
+    )
+    print("Ctrl-C stops everything. What the processes say:\n")
 
 
 def _stay(children: Sequence[Child]) -> int:

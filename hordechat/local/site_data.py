@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -16,7 +17,7 @@ LEFTOVER_SECONDS = 20
 """How long the processes of a killed server get to notice its end."""
 
 FOLDERS = ("log", "metrics", "beat", "valkey")
-FILES = ("credentials.json", "secrets.json", "server.json", "server.lock", MARKER)
+FILES = ("credentials.json", "secrets.json", "server.json", "environment.json", "server.lock", MARKER)
 
 
 @dataclass
@@ -49,6 +50,7 @@ class SiteData:
     def close(self) -> None:
         """Give the folder back."""
         (self.folder / "server.json").unlink(missing_ok=True)
+        (self.folder / "environment.json").unlink(missing_ok=True)
         os.close(self.lock)
 
     def announce(self, url: str) -> None:
@@ -56,9 +58,25 @@ class SiteData:
         note = {"pid": os.getpid(), "url": url}
         places.write_privately(self.folder / "server.json", json.dumps(note) + "\n")
 
+    def publish(self, environment: Mapping[str, str]) -> None:
+        """Leave the processes' environment for `script/manage`, for this user's eyes alone."""
+        places.write_privately(self.folder / "environment.json", json.dumps(dict(environment)) + "\n")
+
     def log(self, name: str) -> Path:
         """Return the log file of a process."""
         return self.folder / "log" / f"{name}.log"
+
+
+def find_environment(folder: Path) -> dict[str, str] | None:
+    """Return the environment of the server that runs on a folder, or None when none does.
+
+    Raises:
+        DamagedData: its note is no JSON object.
+    """
+    # A killed server leaves its notes behind.
+    if not _is_alive(int(read_json(folder / "server.json").get("pid", "0"))):
+        return None
+    return read_json(folder / "environment.json") or None
 
 
 def require_free(folder: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -50,7 +51,7 @@ def python_without(folder: Path, module: str) -> str:
     return f'#!/bin/sh\nPYTHONHOME="{folder}" exec "{real}" "$@"\n'
 
 
-@pytest.mark.parametrize("script", ["server", "test", "lock"])
+@pytest.mark.parametrize("script", ["server", "test", "lock", "manage"])
 def test_help_needs_no_packages(project: Path, environment: dict[str, str], script: str) -> None:
     command = [str(project / "script" / script), "--help"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -216,6 +217,20 @@ def test_secrets_are_random_private_and_kept(tmp_path: Path) -> None:
     assert first.secrets == again.secrets
     assert set(first.secrets.values()).isdisjoint(other.secrets.values())
     assert (tmp_path / "data" / "secrets.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_commands_find_the_settings_of_the_site_that_runs(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    site = site_data.SiteData.open(data)
+    assert site_data.find_environment(data) is None
+
+    site.announce("http://127.0.0.1:7001")
+    site.publish({"DATABASE_URL": "postgresql://here/it"})
+
+    assert site_data.find_environment(data) == {"DATABASE_URL": "postgresql://here/it"}
+    assert stat.S_IMODE((data / "environment.json").stat().st_mode) == 0o600
+    site.close()
+    assert site_data.find_environment(data) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])
