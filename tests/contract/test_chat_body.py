@@ -81,7 +81,14 @@ def test_the_length_comes_from_either_key(sent: dict[str, object], max_length: i
     assert parse(**sent).max_length == max_length
 
 
-@pytest.mark.spec("REQ-08", "REQ-32", "REQ-34", "REQ-35", "REQ-36", "REQ-40")
+@pytest.mark.spec("RFS-18", "RFS-29")
+def test_refuses_two_lengths_that_differ() -> None:
+    error = refuse(max_tokens=64, max_completion_tokens=65)
+
+    assert said(error) == conflict("'max_tokens' and 'max_completion_tokens' differ.")
+
+
+@pytest.mark.spec("REQ-08", "REQ-31", "REQ-32", "REQ-34", "REQ-35", "REQ-36", "REQ-40")
 @pytest.mark.parametrize(
     ("key", "taken", "refused", "sentence"),
     [
