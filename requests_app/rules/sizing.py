@@ -154,8 +154,8 @@ def _grow(*, need: int, requested: int, bound: int) -> int:
     if need <= requested:
         return requested
     # A worker may declare more than a client may ask for; no context grows beyond that.
-    bound = min(bound, MAX_CONTEXT_TOKENS)
-    return min(1 << (need - 1).bit_length(), bound) if need <= bound else max(bound, requested)
+    most = max(min(bound, MAX_CONTEXT_TOKENS), requested)
+    return min(1 << (need - 1).bit_length(), most)
 
 
 def _drop_oldest(

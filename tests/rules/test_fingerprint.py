@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatHordeOptions, ChatSubmission
-from hordechat.contract.limits import DEFAULT_CHAT_OUTPUT_TOKENS
+from hordechat.contract.limits import DEFAULT_CHAT_OUTPUT_TOKENS, MAX_CHAT_SCHEMA_CONTAINERS
 from hordechat.contract.vocabulary import ReasoningEffort
 from requests_app.rules.fingerprint import EXCLUDED_HORDE_KEYS, fingerprint_of
 from tests.rules.strategies import submissions
@@ -224,6 +224,16 @@ def test_a_key_of_any_version_and_case_is_one_key(sent: str) -> None:
     keys = {chat.parse(BODY | {"horde": {"operation_key": way(sent)}}).horde.operation_key for way in (str.upper, str)}
 
     assert keys == {UUID(sent)}
+
+
+def test_the_deepest_schema_the_contract_takes_is_hashed() -> None:
+    schema: dict[str, object] = {}
+    for _ in range(MAX_CHAT_SCHEMA_CONTAINERS - 1):
+        schema = {"b": 1, "a": schema}
+    deep = {"type": "function", "function": {"name": "deep", "parameters": schema}}
+
+    assert fingerprint(tools=[deep]) == fingerprint(tools=[dict(reversed(deep.items()))])
+    assert fingerprint(tools=[deep]) != fingerprint(tools=[CLOCK])
 
 
 # -- Properties --------------------------------------------------------------------------------------------------------

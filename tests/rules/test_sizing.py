@@ -143,6 +143,8 @@ def test_a_lowering_is_counted_by_the_length_asked_for_and_the_workers_largest(
         pytest.param(8112, None, 8192, 8192, marks=mark.spec("CTX-42", "CTX-19")),
         pytest.param(500, 512, 8192, 1024, marks=mark.spec("CTX-04", "CTX-42")),
         pytest.param(432, 512, 8192, 512, marks=mark.spec("CTX-41")),
+        pytest.param(2920, 3000, 8192, 3000, marks=mark.spec("CTX-41")),
+        pytest.param(2921, 3000, 8192, 4096, marks=mark.spec("CTX-42")),
         pytest.param(5000, 6000, 4096, 6000, marks=mark.spec("CTX-34")),
         pytest.param(100, 100_000, 8192, 100_000),
         pytest.param(20, None, 1024, 2048),
@@ -201,6 +203,16 @@ def test_a_rejected_request_is_neither_grown_nor_trimmed() -> None:
     assert (fitting.messages, fitting.max_context_length, fitting.adjustments) == (history, 2048, ())
     with pytest.raises(PromptExceedsContext):
         size(history, max_length=49, context_fit="reject")
+
+
+@pytest.mark.spec("CTX-20")
+def test_a_request_that_may_only_grow_is_not_trimmed() -> None:
+    history = (spoken(Role.USER, 1000), *prompt(1000))
+
+    with pytest.raises(PromptExceedsContext) as refused:
+        size(history, largest_context=2048, context_fit="grow")
+
+    assert "2000 tokens, which with max_length 80 does not fit a context of 2048" in refused.value.message
 
 
 @pytest.mark.spec("CTX-52")
