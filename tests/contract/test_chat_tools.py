@@ -282,6 +282,30 @@ def test_takes_256_kibibytes_of_compact_json_and_no_more(sent: dict[str, Any], p
     holder["description"] = short
 
 
+@pytest.mark.spec("TLS-16", "TLS-46")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"a": [0] * 131_000},
+        {"a": ["x"] * 65_400},
+        {"a": [[]] * 87_200},
+        {f"{number:05}": {} for number in range(23_750)},
+        {"x" * 131_000: "y" * 131_000},
+    ],
+    ids=["digits", "letters", "lists", "objects", "one key"],
+)
+def test_a_schema_that_fills_the_bytes_is_taken(schema: dict[str, Any]) -> None:
+    """The walk stops before a schema is surely too large, and not before that."""
+    described = tool(parameters=schema, description="")
+    missing = 262_144 - spec_bytes(tools=[described])
+    assert 0 <= missing < 1000
+
+    described["function"]["description"] = "x" * missing
+    parse(tools=[described])
+    described["function"]["description"] = "x" * (missing + 1)
+    assert said(refuse(tools=[described])) == limited(TOO_LARGE)
+
+
 @pytest.mark.spec("TLS-46")
 def test_non_ascii_counts_its_utf8_bytes() -> None:
     missing = 262_144 - spec_bytes(tools=[tool(description="")])
