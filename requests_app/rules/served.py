@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from hordechat.contract.chat import ChatSubmission
-from hordechat.contract.chat.submission import ImagePart
 from hordechat.contract.vocabulary import Role
 
 NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
@@ -39,13 +38,10 @@ def find_unserved(submission: ChatSubmission) -> str | None:
 
 
 def _find_in_messages(submission: ChatSubmission) -> str | None:
-    """Return the path of the first image, or of a tool round's first message, which needs a worker with tools."""
+    """Return the path of the first message of a tool round, which needs a worker with tools."""
     for index, message in enumerate(submission.messages):
         if message.tool_calls:
             return f"messages[{index}].tool_calls"
         if message.role is Role.TOOL:
             return f"messages[{index}].role=tool"
-        for place, part in enumerate(message.parts):
-            if isinstance(part, ImagePart):
-                return f"messages[{index}].content[{place}].type=image_url"
     return None

@@ -8,6 +8,7 @@ from decimal import Decimal
 from billing_app.selectors import keys
 from hordechat.contract.limits import ONLINE_SECONDS
 from hordechat.infra import sql
+from requests_app.rules.sizing import Sized
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +20,18 @@ class IntakeFacts:
     posted_kudos: Decimal | None
     known_models: list[str]
     serving_workers: int
-    able_workers: int
-    """Those of the serving workers that declare all the request needs and whose limits it fits."""
+    largest_length: int | None
+    """The largest reply a serving worker gives, in tokens; None when nobody serves."""
+    largest_context: int | None
+    """The largest context a serving worker has, in tokens; None when nobody serves."""
+    able_limits: list[list[int]]
+    """The limits, as [length, context], of the serving workers that declare all the request needs."""
+
+    def has_able_worker(self, sized: Sized) -> bool:
+        """Return whether a serving worker could take the request as it was sized."""
+        return any(
+            length >= sized.max_length and context >= sized.max_context_length for length, context in self.able_limits
+        )
 
 
 def get(
@@ -28,8 +39,6 @@ def get(
     api_key: str,
     models: Sequence[str],
     needs: Sequence[str],
-    max_length: int,
-    max_context_length: int,
     now: datetime,
 ) -> IntakeFacts:
     """Return the facts; `user_id` is None for a key nobody has."""
@@ -39,8 +48,6 @@ def get(
             "key_hashes": keys.candidate_hashes(api_key),
             "models": list(models),
             "needs": list(needs),
-            "max_length": max_length,
-            "max_context_length": max_context_length,
             "online_since": now - timedelta(seconds=ONLINE_SECONDS),
         },
         IntakeFacts,

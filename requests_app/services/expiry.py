@@ -17,6 +17,13 @@ EXPIRY_BATCH_ROWS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
+class Locked:
+    """The row of `lock_expired.sql`."""
+
+    id: UUID
+
+
+@dataclass(frozen=True, kw_only=True)
 class Expired:
     """The row of `expire.sql`: a request that is gone."""
 
@@ -54,7 +61,9 @@ def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
     with transaction.atomic(durable=True):
         if not advisory_locks.try_lock("expire requests"):
             return 0
-        expired = sql.fetch_all(sql.load(__file__, "expire.sql"), {"now": now, "limit": limit}, Expired)
+        locked = sql.fetch_all(sql.load(__file__, "lock_expired.sql"), {"now": now, "limit": limit}, Locked)
+        request_ids = [row.id for row in locked]
+        expired = sql.fetch_all(sql.load(__file__, "expire.sql"), {"request_ids": request_ids}, Expired)
         for request in expired:
             if request.is_chat and not request.progress.is_done:
                 transaction.on_commit(

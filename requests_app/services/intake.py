@@ -15,16 +15,16 @@ from billing_app.rules.accounts import HouseAccount, TransferKind
 from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract.chat import ChatSubmission
-from hordechat.contract.limits import DEFAULT_CONTEXT_TOKENS, REQUEST_LIFE_SECONDS
+from hordechat.contract.limits import REQUEST_LIFE_SECONDS
 from hordechat.contract.refusals import UnsupportedChatParameter
-from hordechat.contract.vocabulary import Conformance
 from hordechat.infra import sql
 from hordechat.infra.transactions import retry_on_conflict
-from requests_app.errors import NoEligibleWorker, UnknownChatModel
+from requests_app.errors import ChatImageStorageUnavailable, NoEligibleWorker, UnknownChatModel
 from requests_app.rules import flattening, mapping, needs, queue_order, served, sizing
+from requests_app.rules.needs import Needs
+from requests_app.rules.sizing import Sized
 from requests_app.selectors import intake_facts
 from requests_app.selectors.intake_facts import IntakeFacts
-from workers_app.rules.capabilities import mask_of
 
 NOBODY_CAN_SERVE = (
     "No online worker can serve this request now. It stays in the queue and expires in 20 minutes unless one comes; "
@@ -47,10 +47,11 @@ class NewRequest:
     """A chat request as it is about to be stored: judged, sized, its needs derived."""
 
     submission: ChatSubmission
-    flattened: str
-    needs: tuple[str, ...]
-    conformance: Conformance
-    max_context_length: int
+    submitted_prompt: str
+    """The whole conversation as sent; `prompt` is what trimming left of it."""
+    prompt: str
+    sized: Sized
+    needs: Needs
     address: str | None
     client_agent: str
 
@@ -66,38 +67,33 @@ def submit_chat(
         UnknownChatModel: a model no online worker declared.
         NoEligibleWorker: none of the models has a serving worker.
         PromptExceedsContext: the conversation does not fit.
+        ChatImageStorageUnavailable: the request holds images.
     """
     if path := served.find_unserved(submission):
         raise UnsupportedChatParameter.not_yet(path)
-    conformance = Conformance(submission.horde.conformance)
-    request = NewRequest(
-        submission=submission,
-        flattened=flattening.flatten(submission, messages=submission.messages),
-        needs=needs.needs_of(submission, messages=submission.messages).capabilities,
-        conformance=conformance,
-        max_context_length=DEFAULT_CONTEXT_TOKENS,
-        address=address,
-        client_agent=client_agent,
-    )
-    facts = intake_facts.get(
-        api_key=api_key,
-        models=submission.models,
-        needs=request.needs,
-        max_length=submission.max_length,
-        max_context_length=request.max_context_length,
-        now=now,
-    )
+    submitted_needs = needs.needs_of(submission, messages=submission.messages)
+    facts = intake_facts.get(api_key=api_key, models=submission.models, needs=submitted_needs.capabilities, now=now)
     if facts.user_id is None:
         raise InvalidApiKey
     _require_served_models(submission, facts)
-    _require_fit(submission)
+    sized = _size(submission, facts)
+    if any(message.image_count for message in sized.messages):
+        raise ChatImageStorageUnavailable
+    request = NewRequest(
+        submission=submission,
+        submitted_prompt=flattening.flatten(submission, messages=submission.messages),
+        prompt=flattening.flatten(submission, messages=sized.messages),
+        sized=sized,
+        needs=needs.needs_of(submission, messages=sized.messages),
+        address=address,
+        client_agent=client_agent,
+    )
     request_id = _activate(request, facts=facts, now=now)
+    quote = pricing.quote_unknown(max_length=sized.max_length, max_context_length=sized.max_context_length)
     return Accepted(
         id=request_id,
-        quote=pricing.total_quote(
-            pricing.quote_unknown(max_length=submission.max_length, max_context_length=request.max_context_length), n=1
-        ),
-        warning=None if facts.able_workers else NOBODY_CAN_SERVE,
+        quote=pricing.total_quote(quote, n=1),
+        warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE,
     )
 
 
@@ -110,16 +106,16 @@ def _require_served_models(submission: ChatSubmission, facts: IntakeFacts) -> No
         raise NoEligibleWorker(models=submission.models)
 
 
-def _require_fit(submission: ChatSubmission) -> None:
-    # Lowering, growth and trimming come with the options that ask for them; until then the default context is all.
-    sizing.size(
+def _size(submission: ChatSubmission, facts: IntakeFacts) -> Sized:
+    """Return the lengths and messages the request runs with, within what the serving workers declare."""
+    return sizing.size(
         messages=submission.messages,
         tools=submission.tools,
         max_length=submission.max_length,
-        max_context_length=None,
-        context_fit="reject",
-        largest_length=None,
-        largest_context=None,
+        max_context_length=submission.horde.max_context_length,
+        context_fit=submission.horde.context_fit,
+        largest_length=facts.largest_length,
+        largest_context=facts.largest_context,
     )
 
 
@@ -136,20 +132,24 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
             {
                 "id": request_id,
                 "user_id": facts.user_id,
-                "prompt": request.flattened,
+                "submitted_prompt": request.submitted_prompt,
+                "prompt": request.prompt,
                 "params": _json(mapping.stored_params(submission)),
                 "models": list(submission.models),
-                "max_length": submission.max_length,
-                "max_context_length": request.max_context_length,
+                "max_length": request.sized.max_length,
+                "max_context_length": request.sized.max_context_length,
+                "context_adjustments": _json_or_null(request.sized.adjustments_as_json),
                 "order_key": queue_order.order_key(balance=facts.posted_kudos or Decimal(0), activated_at=now),
                 "address": request.address,
                 "client_agent": request.client_agent,
                 "now": now,
                 "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
-                "messages": _json([message.as_json() for message in submission.messages]),
-                "needs": list(request.needs),
-                "conformance": request.conformance.value,
-                "feature_mask": mask_of(request.needs),
+                "messages": _json([message.as_json() for message in request.sized.messages]),
+                "extras": _json_or_null(mapping.stored_extras(submission)),
+                "needs": list(request.needs.capabilities),
+                "feature_mask": request.needs.feature_mask,
+                "tools_temperature": request.needs.tools_temperature,
+                "conformance": submission.horde.conformance,
             },
         )
         # The payer's account is the last lock of the transaction (decision S3).
@@ -171,3 +171,7 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
 
 def _json(value: object) -> Jsonb:
     return Jsonb(value, dumps=orjson.dumps)
+
+
+def _json_or_null(value: object) -> Jsonb | None:
+    return None if value is None else _json(value)

@@ -27,6 +27,7 @@ class Claimed:
     created: datetime
     params: str
     messages: str
+    extras: str | None
     max_length: int
     max_context_length: int
 
@@ -72,7 +73,7 @@ def _assign_chat(worker: CheckedInWorker, *, now: datetime) -> Assignment | None
         payload=payload.chat_payload(
             messages=orjson.loads(claimed.messages),
             params=orjson.loads(claimed.params),
-            extras=None,
+            extras=None if claimed.extras is None else orjson.loads(claimed.extras),
             max_length=claimed.max_length,
             max_context_length=claimed.max_context_length,
         ),

@@ -62,7 +62,7 @@ def test_an_accepted_submit_costs_5(horde: Horde) -> None:
     assert len(statements_of(horde.submit, status=202)) == 5
 
 
-@pytest.mark.parametrize("changes", [{"model": "no/model"}, {"messages": [{"role": "user", "content": "x" * 9000}]}])
+@pytest.mark.parametrize("changes", [{"model": "no/model"}, {"messages": [{"role": "user", "content": "x" * 90_000}]}])
 def test_a_refused_submit_costs_1(horde: Horde, changes: dict[str, Any]) -> None:
     horde.pop()
 

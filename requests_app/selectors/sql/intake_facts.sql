@@ -1,21 +1,28 @@
 -- intake_facts: who submits, what they have, and who serves the models: one row always.
--- user_id is null for an unknown key. Raw because all of it has to come in one round trip.
+-- user_id is null for an unknown key; the largest limits are null when nobody serves. able_limits holds each pair of limits
+-- (length, context) of the serving workers that declare all the request needs.
+-- Raw because all of it has to come in one round trip.
 -- Served by the unique key of api_keys, the unique key of accounts and the partial index workers_chat_model_online.
 SELECT payer.user_id,
        payer.account_id,
        payer.posted_kudos,
        fleet.known_models,
        fleet.serving_workers,
-       fleet.able_workers
+       fleet.largest_length,
+       fleet.largest_context,
+       fleet.able_limits
   FROM (
            SELECT coalesce(array_agg(DISTINCT chat_model_id), '{}') AS known_models,
                   count(*) FILTER (WHERE NOT maintenance) AS serving_workers,
-                  count(*) FILTER (
-                      WHERE NOT maintenance
-                        AND chat_features @> %(needs)s::text[]
-                        AND chat_max_length >= %(max_length)s
-                        AND chat_max_context_length >= %(max_context_length)s
-                  ) AS able_workers
+                  max(chat_max_length) FILTER (WHERE NOT maintenance) AS largest_length,
+                  max(chat_max_context_length) FILTER (WHERE NOT maintenance) AS largest_context,
+                  coalesce(
+                      array_agg(DISTINCT ARRAY[chat_max_length, chat_max_context_length]) FILTER (
+                          WHERE NOT maintenance
+                            AND chat_features @> %(needs)s::text[]
+                      ),
+                      '{}'
+                  ) AS able_limits
              FROM workers
             WHERE accepts_chat_jobs
               AND chat_model_id = ANY(%(models)s::varchar[])

@@ -48,5 +48,6 @@ RETURNING waiting_prompts.id AS request_id,
           waiting_prompts.created,
           waiting_prompts.params::text AS params,
           waiting_prompts.messages::text AS messages,
+          waiting_prompts.chat_extras::text AS extras,
           waiting_prompts.max_length,
           waiting_prompts.max_context_length

@@ -1,44 +1,38 @@
--- expire: delete a batch of requests past their expiry, with their generations and queue rows, and return what each was.
--- Rows another transaction holds (a pop that extends the expiry) are skipped and come back with the next batch. Counts are of
--- the generations that were deleted. Raw because all of it is one state change. Served by waiting_prompts_expiry.
+-- expire: delete locked requests with their generations and queue rows, and return what each was; counts are of the
+-- generations that were deleted. A statement of its own, after the lock: it sees a generation that was made up to then.
+-- Raw because all of it is one state change. Served by the primary keys and the indexes on request_id.
 -- The foreign keys are checked at the commit, so the parts of the statement may run in any order.
-WITH expired AS MATERIALIZED (
-    SELECT id, is_chat, jobs, n, faulted, cancelled_at, chat_fault_reason, chat_fault_rc
-      FROM waiting_prompts
-     WHERE expiry <= %(now)s
-     ORDER BY expiry, id
-     LIMIT %(limit)s
-       FOR UPDATE SKIP LOCKED
-),
-generations AS (
+WITH generations AS (
     DELETE FROM processing_gens
-     USING expired
-     WHERE processing_gens.request_id = expired.id
- RETURNING processing_gens.request_id, processing_gens.generation, processing_gens.faulted, processing_gens.fake
+     WHERE request_id = ANY(%(request_ids)s::uuid[])
+ RETURNING request_id, generation, faulted, fake
 ),
 dequeued AS (
     DELETE FROM queue_rows
-     USING expired
-     WHERE queue_rows.request_id = expired.id
+     WHERE request_id = ANY(%(request_ids)s::uuid[])
 ),
 requests AS (
     DELETE FROM waiting_prompts
-     USING expired
-     WHERE waiting_prompts.id = expired.id
- RETURNING waiting_prompts.id
+     WHERE id = ANY(%(request_ids)s::uuid[])
+ RETURNING id, is_chat, jobs, n, faulted, cancelled_at, chat_fault_reason, chat_fault_rc
+),
+counts AS (
+    SELECT request_id,
+           count(*) FILTER (WHERE generation IS NULL AND NOT faulted) AS in_flight,
+           count(*) FILTER (WHERE generation IS NOT NULL AND NOT faulted) AS stored
+      FROM generations
+     WHERE NOT fake
+     GROUP BY request_id
 )
-SELECT expired.id,
-       expired.is_chat,
-       expired.jobs,
-       expired.n AS waiting,
-       expired.faulted AS is_faulted,
-       expired.cancelled_at IS NOT NULL AS is_cancelled,
-       expired.chat_fault_reason AS fault_reason,
-       expired.chat_fault_rc AS fault_rc,
-       count(generations.request_id) FILTER (WHERE generations.generation IS NULL AND NOT generations.faulted) AS in_flight,
-       count(generations.request_id) FILTER (WHERE generations.generation IS NOT NULL AND NOT generations.faulted) AS stored
-  FROM expired
-  JOIN requests ON requests.id = expired.id
-  LEFT JOIN generations ON generations.request_id = expired.id AND NOT generations.fake
- GROUP BY expired.id, expired.is_chat, expired.jobs, expired.n, expired.faulted, expired.cancelled_at,
-          expired.chat_fault_reason, expired.chat_fault_rc
+SELECT requests.id,
+       requests.is_chat,
+       requests.jobs,
+       requests.n AS waiting,
+       requests.faulted AS is_faulted,
+       requests.cancelled_at IS NOT NULL AS is_cancelled,
+       requests.chat_fault_reason AS fault_reason,
+       requests.chat_fault_rc AS fault_rc,
+       coalesce(counts.in_flight, 0) AS in_flight,
+       coalesce(counts.stored, 0) AS stored
+  FROM requests
+  LEFT JOIN counts ON counts.request_id = requests.id
