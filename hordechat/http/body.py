@@ -6,13 +6,11 @@ the server's own stream is read. The server ends that stream where the body ends
 
 from collections.abc import Mapping
 
-import orjson
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from hordechat.contract.limits import MAX_JSON_SEPARATORS
-from hordechat.contract.refusals import BadRequest, NulByteInPayload
-from hordechat.contract.text import holds_nul
+from hordechat.contract.json_body import parse_object
+from hordechat.contract.refusals import BadRequest
 from hordechat.http.refusals import RequestTooLarge
 
 READ_BYTES = 64 * 1024
@@ -60,33 +58,10 @@ def _read(environ: Mapping[str, object], *, wanted_bytes: int, limit_bytes: int)
     return body
 
 
-def parse_object(body: bytes) -> dict[str, object]:
-    """Return the JSON object a body holds, whatever its content type says (BDY-17).
-
-    Raises:
-        BadRequest: no strict JSON, no object, nested too deep, or more values than a body may hold.
-    """
-    if body.count(b"[") + body.count(b"{") + body.count(b",") > MAX_JSON_SEPARATORS:
-        raise BadRequest(f"The request body holds more than {MAX_JSON_SEPARATORS} values.")
-    try:
-        parsed = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"The request body is not JSON: {error.msg}.") from None
-    if not isinstance(parsed, dict):
-        raise BadRequest("The request body has to be a JSON object.")
-    return parsed
-
-
 def read_object(request: HttpRequest | Request, *, limit_bytes: int, refuse_nul: bool = True) -> dict[str, object]:
     """Read and parse a body in one step.
 
     Raises:
-        RequestTooLarge, BadRequest: as `read_bytes` and `parse_object`.
-        NulByteInPayload: a string holds a NUL character, unless the route replaces them.
+        RequestTooLarge, BadRequest, NulByteInPayload: as `read_bytes` and `parse_object`.
     """
-    body = read_bytes(request, limit_bytes=limit_bytes)
-    parsed = parse_object(body)
-    # The escape is the only spelling strict JSON has for it, so most bodies need no walk.
-    if refuse_nul and b"\\u0000" in body and holds_nul(parsed):
-        raise NulByteInPayload
-    return parsed
+    return parse_object(read_bytes(request, limit_bytes=limit_bytes), refuse_nul=refuse_nul)

@@ -9,9 +9,9 @@ import pytest
 
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatBody
+from hordechat.contract.json_body import parse_object
 from hordechat.contract.limits import MAX_CHAT_BODY_BYTES, MIB
 from hordechat.errors import ErrorCode, HordeError
-from hordechat.http.body import parse_object
 from hordechat.http.refusals import body_of
 from tests.contract.bodies import ABSENT, BODY, USER, calling, image, nested, parse, refuse, refuse_messages, tool
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hordechat.contract import chat
+from hordechat.contract.json_body import parse_object
 from hordechat.errors import HordeError
-from hordechat.http.body import parse_object
 from hordechat.http.refusals import body_of
 from tests.contract.strategies import mutated_bodies, mutated_bytes
 
