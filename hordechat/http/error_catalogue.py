@@ -3,17 +3,14 @@
 `python -m hordechat.http.error_catalogue [--check]` writes that page.
 """
 
-import argparse
 import sys
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 
 from hordechat.contract import limits
 from hordechat.errors import ErrorCode
+from hordechat.generated_page import GeneratedPage
 from hordechat.http.error_status import STATUS_BY_CODE
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 
 
 @dataclass(frozen=True)
@@ -153,18 +150,7 @@ def _section(code: ErrorCode, entry: Entry, status: HTTPStatus) -> str:
     return f"## {code}\n\nStatus {status.value}. {entry.meaning}\n\n{entry.remedy}\n"
 
 
-def main() -> int:
-    """Write the page, or with `--check` only say whether it is up to date."""
-    parser = argparse.ArgumentParser(prog="python -m hordechat.http.error_catalogue", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is out of date")
-    if not parser.parse_args().check:
-        PAGE.write_text(render(), encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == render():
-        return 0
-    sys.stderr.write("docs/errors.md is out of date: run python -m hordechat.http.error_catalogue.\n")
-    return 1
-
+PAGE = GeneratedPage("errors.md", "hordechat.http.error_catalogue", render)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(PAGE.main())

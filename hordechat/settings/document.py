@@ -1,15 +1,13 @@
 """Write `docs/settings.md` from the typed environment: `python -m hordechat.settings.document [--check]`."""
 
-import argparse
 import sys
-from pathlib import Path
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from hordechat.generated_page import GeneratedPage
 from hordechat.settings.env import Environment
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 HEAD = """\
 # Settings
 
@@ -69,18 +67,7 @@ def _values_of(field: FieldInfo) -> str:
     return "text"
 
 
-def main() -> int:
-    """Write the page, or with `--check` only say whether it is up to date."""
-    parser = argparse.ArgumentParser(prog="python -m hordechat.settings.document", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is out of date")
-    if not parser.parse_args().check:
-        PAGE.write_text(render(), encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == render():
-        return 0
-    sys.stderr.write("docs/settings.md is out of date: run python -m hordechat.settings.document.\n")
-    return 1
-
+PAGE = GeneratedPage("settings.md", "hordechat.settings.document", render)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(PAGE.main())

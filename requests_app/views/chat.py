@@ -16,6 +16,7 @@ from hordechat.http import body, headers
 from hordechat.http.documents import documented
 from hordechat.infra import clock
 from requests_app.errors import RequestNotFound
+from requests_app.rules import contract_page
 from requests_app.selectors import status
 from requests_app.services import cancel, intake
 
@@ -29,22 +30,7 @@ class ChatSubmitViewSet(ViewSet):
         answers=SubmittedAnswer,
         status=HTTPStatus.ACCEPTED,
         needs_key=True,
-        refusals=(
-            ErrorCode.BAD_REQUEST,
-            ErrorCode.UNSUPPORTED_CHAT_PARAMETER,
-            ErrorCode.CHAT_REQUEST_CONFLICT,
-            ErrorCode.TOO_MANY_STOP_SEQUENCES,
-            ErrorCode.EXCESSIVE_STOP_SEQUENCE,
-            ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES,
-            ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED,
-            ErrorCode.NUL_BYTE_IN_PAYLOAD,
-            ErrorCode.PROMPT_EXCEEDS_CONTEXT,
-            ErrorCode.INVALID_API_KEY,
-            ErrorCode.NO_ELIGIBLE_WORKER,
-            ErrorCode.UNKNOWN_CHAT_MODEL,
-            ErrorCode.REQUEST_TOO_LARGE,
-            ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE,
-        ),
+        refusals=tuple(contract_page.CODES),
     )
     def create(self, request: Request) -> Response:
         """Queue a chat request."""

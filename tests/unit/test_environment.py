@@ -201,11 +201,11 @@ def test_the_database_is_reached_as_its_address_says(url: str, parts: dict[str, 
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    assert document.PAGE.read_text(encoding="utf-8") == document.render()
+    assert document.PAGE.path.read_text(encoding="utf-8") == document.render()
 
 
 def test_the_page_names_every_variable() -> None:
-    page = document.PAGE.read_text(encoding="utf-8")
+    page = document.PAGE.path.read_text(encoding="utf-8")
 
     assert [field.alias for field in Environment.model_fields.values() if f"| `{field.alias}` |" not in page] == []
 

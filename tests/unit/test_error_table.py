@@ -107,11 +107,11 @@ def test_every_code_has_a_meaning_and_a_remedy() -> None:
 
 
 def test_the_page_of_errors_is_up_to_date() -> None:
-    assert error_catalogue.PAGE.read_text(encoding="utf-8") == error_catalogue.render()
+    assert error_catalogue.PAGE.path.read_text(encoding="utf-8") == error_catalogue.render()
 
 
 def test_the_page_has_a_section_of_each_codes_own_name() -> None:
-    page = error_catalogue.PAGE.read_text(encoding="utf-8")
+    page = error_catalogue.PAGE.path.read_text(encoding="utf-8")
 
     assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == sorted(ErrorCode)
 

@@ -1,0 +1,171 @@
+"""The chat contract as `docs/contract.md`: every key with its range, every limit, every return code of the chat submit.
+
+`python -m requests_app.rules.contract_page [--check]` writes that page from the contract's models, limits and codes.
+"""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hordechat.contract import limits
+from hordechat.contract.chat import ChatBody
+from hordechat.errors import ErrorCode
+from hordechat.generated_page import GeneratedPage
+from requests_app.rules.served import NOT_YET_SERVED
+
+CODES: Mapping[ErrorCode, str] = {
+    ErrorCode.REQUEST_TOO_LARGE: "The body is longer than 36 MiB, declared or counted; the rest is not read.",
+    ErrorCode.NUL_BYTE_IN_PAYLOAD: "A string or key holds a NUL character.",
+    ErrorCode.BAD_REQUEST: "The body is no JSON object, or a value has a wrong shape, type or range.",
+    ErrorCode.UNSUPPORTED_CHAT_PARAMETER: "A key or value is outside the contract, passes a limit, breaks the order of "
+    "tool calls and answers or the rules of strict schemas, or is not served yet.",
+    ErrorCode.TOO_MANY_STOP_SEQUENCES: "`stop` holds too many different sequences.",
+    ErrorCode.EXCESSIVE_STOP_SEQUENCE: "The sequences of `stop` are too long together.",
+    ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: "The messages hold too many images.",
+    ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED: "An image, or all of them together, is too large.",
+    ErrorCode.CHAT_REQUEST_CONFLICT: "Two values contradict each other, or `openai_guards` misses the word json.",
+    ErrorCode.INVALID_API_KEY: "Nobody has the API key.",
+    ErrorCode.UNKNOWN_CHAT_MODEL: "A model nobody knows; every entry of `models` has to be known.",
+    ErrorCode.NO_ELIGIBLE_WORKER: "No worker serves one of the models now.",
+    ErrorCode.PROMPT_EXCEEDS_CONTEXT: "The conversation does not fit, as far as `context_fit` lets it be changed.",
+    ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE: "The request holds images, and there is nowhere to keep them.",
+}
+"""Each return code of the chat submit and when it is given, in the order things are judged."""
+
+HEAD = """\
+# The chat contract
+
+Generated from `hordechat/contract` by `python -m requests_app.rules.contract_page`.
+
+`POST /api/v2/generate/chat/async` takes a JSON object in the form of OpenAI's chat completions. Types are strict: no
+number in a string, no 1 for true. An unknown key is refused whatever its value, and a value is never clamped. Null on
+an optional key is the same as leaving it out, except where a row says otherwise.
+
+```
+curl -s http://127.0.0.1:7001/api/v2/generate/chat/async -H 'apikey: 0000000000' -H 'Content-Type: application/json' \\
+     -d '{"model": "demo/echo", "messages": [{"role": "user", "content": "Hello there"}], "max_tokens": 64}'
+```
+
+Any Python program can judge a body without a server: `hordechat.contract.json_body.parse_object` reads its bytes and
+`hordechat.contract.chat.parse` returns a submission or raises one refusal, with the path it concerns.
+"""
+
+LIMIT_GROUPS = ("Bodies", "Chat requests", "Images", "Tools and response formats")
+
+
+def render() -> str:
+    """Return the page."""
+    schema = ChatBody.model_json_schema()
+    definitions: dict[str, Any] = schema["$defs"]
+    shapes = [name for name, shape in definitions.items() if shape.get("properties")]
+    sections = [HEAD, _keys("The body", schema, definitions)]
+    sections += [_keys(_title(name), definitions[name], definitions) for name in sorted(shapes)]
+    sections += [_limits(), _unserved(), _codes(), _examples()]
+    return "\n".join(sections)
+
+
+def _keys(title: str, shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    required = set(shape.get("required", ()))
+    lines = [f"## {title}", "", str(shape.get("description", "")), ""]
+    lines += ["| Key | Values | Default | Meaning |", "| --- | --- | --- | --- |"]
+    for key, value in shape["properties"].items():
+        default = "required" if key in required else _default(value)
+        lines.append(f"| `{key}` | {_values(value, definitions)} | {default} | {value.get('description', '')} |")
+    return "\n".join([*lines, ""])
+
+
+def _title(name: str) -> str:
+    return "The `horde` object" if name == "ChatHordeOptions" else f"`{_shape(name)}`"
+
+
+def _shape(name: str) -> str:
+    return name.removesuffix("Body")
+
+
+def _default(value: Mapping[str, Any]) -> str:
+    default = value.get("default")
+    return "none" if default is None else f"`{json.dumps(default)}`"
+
+
+def _values(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        is_vocabulary = "enum" in definitions[name]
+        return _values(definitions[name], definitions) if is_vocabulary else f"`{_shape(name)}`"
+    if "const" in value:
+        return f"`{value['const']}`"
+    if "enum" in value:
+        return ", ".join(f"`{choice}`" for choice in value["enum"])
+    if branches := value.get("anyOf", value.get("oneOf")):
+        return " or ".join(_values(branch, definitions) for branch in branches if branch.get("type") != "null")
+    kind = value.get("type", "any JSON")
+    if kind == "array":
+        return (
+            f"list of {_values(value.get('items', {}), definitions)}{_range(value, 'minItems', 'maxItems', ' entries')}"
+        )
+    if kind == "string":
+        pattern = f" of `{value['pattern'].strip('^$')}`" if "pattern" in value else ""
+        uuid = " (a UUID)" if value.get("format") == "uuid" else ""
+        return f"string{pattern}{uuid}{_range(value, 'minLength', 'maxLength', ' characters')}"
+    return f"{kind}{_range(value, 'minimum', 'maximum', '')}"
+
+
+def _range(value: Mapping[str, Any], low: str, high: str, unit: str) -> str:
+    bounds = [f"from {value[low]}" if low in value else "", f"to {value[high]}" if high in value else ""]
+    text = " ".join(bound for bound in bounds if bound)
+    return f", {text}{unit}" if text else ""
+
+
+def _limits() -> str:
+    lines = ["## Limits", "", "| Limit | Number | What it bounds |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {getattr(limits, name)} | {reason} |" for name, reason in _documented_limits()]
+    return "\n".join([*lines, ""])
+
+
+def _documented_limits() -> Iterator[tuple[str, str]]:
+    """Yield the constants of the chat groups with the sentence below each, in the order of the module."""
+    source = Path(limits.__file__).read_text(encoding="utf-8")
+    statements = ast.parse(source).body
+    for place, statement in enumerate(statements):
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            continue
+        if _group_of(source, statement.lineno) not in LIMIT_GROUPS:
+            continue
+        following = statements[place + 1]
+        is_sentence = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        yield statement.targets[0].id, str(following.value.value) if is_sentence else ""  # type: ignore[attr-defined]
+
+
+def _group_of(source: str, line: int) -> str:
+    headings = [text for text in source.splitlines()[:line] if text.startswith("# -- ")]
+    return headings[-1].strip("# -") if headings else ""
+
+
+def _unserved() -> str:
+    paths = ", ".join(f"`{path}`" for path in NOT_YET_SERVED)
+    return (
+        "## Not served yet\n\n"
+        "These keys are judged as above and then refused by name, unless they are at their default or without effect: "
+        f"{paths}, and tool messages and tool calls in the history.\n"
+    )
+
+
+def _codes() -> str:
+    lines = ["## Return codes", "", "[errors.md](errors.md) has the remedies.", "", "| rc | When |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| `{code}` | {when} |" for code, when in CODES.items()), ""])
+
+
+def _examples() -> str:
+    # From the model itself: its JSON schema sorts the keys of examples.
+    extra: Any = ChatBody.model_config["json_schema_extra"]
+    blocks = [f"```json\n{json.dumps(example, indent=2)}\n```" for example in extra["examples"]]
+    return "\n\n".join(["## Examples", *blocks]) + "\n"
+
+
+PAGE = GeneratedPage("contract.md", "requests_app.rules.contract_page", render)
+
+if __name__ == "__main__":
+    sys.exit(PAGE.main())
