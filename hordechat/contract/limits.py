@@ -16,6 +16,8 @@ MAX_JSON_SEPARATORS = 1_500_000
 # -- Chat requests -----------------------------------------------------------------------------------------------------
 MAX_CHAT_MODEL_COUNT = 5
 MAX_CHAT_MESSAGE_COUNT = 1024
+MAX_CHAT_PART_COUNT = 16 * MAX_CHAT_MESSAGE_COUNT
+"""Content parts of all messages: empty ones count towards no other limit, and half a million took seconds to handle."""
 MAX_CHAT_TEXT_BYTES = 1 * MIB
 """UTF-8 bytes of every content and of the history's tool calls: names and arguments, not ids (RFS-16, RFS-35)."""
 MAX_MODEL_NAME_CHARACTERS = 255

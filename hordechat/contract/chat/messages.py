@@ -17,6 +17,7 @@ from hordechat.contract.chat.values import (
 from hordechat.contract.limits import (
     FUNCTION_NAME_PATTERN,
     MAX_CHAT_MESSAGE_COUNT,
+    MAX_CHAT_PART_COUNT,
     MAX_CHAT_TEXT_BYTES,
     MAX_CHAT_TOOL_CALL_COUNT,
     MAX_MESSAGE_NAME_CHARACTERS,
@@ -85,11 +86,18 @@ def read_messages(sent: list[object]) -> tuple[Message, ...]:
         raise BadRequest("'messages' has to hold at least one message.")
     if len(sent) > MAX_CHAT_MESSAGE_COUNT:
         raise UnsupportedChatParameter(f"messages holds more than {MAX_CHAT_MESSAGE_COUNT} messages.")
+    if sum(map(_part_count, sent)) > MAX_CHAT_PART_COUNT:
+        raise UnsupportedChatParameter(f"messages holds more than {MAX_CHAT_PART_COUNT} content parts.")
     messages = tuple(_read_message(f"messages[{index}]", message) for index, message in enumerate(sent))
     if sum(map(_text_bytes, messages)) > MAX_CHAT_TEXT_BYTES:
         raise UnsupportedChatParameter(f"messages holds more than {MAX_CHAT_TEXT_BYTES} bytes of text.")
     check_images(messages)
     return messages
+
+
+def _part_count(message: object) -> int:
+    content = message.get("content") if isinstance(message, dict) else None
+    return len(content) if isinstance(content, list) else 0
 
 
 def _read_message(path: str, sent: object) -> Message:
