@@ -12,6 +12,7 @@ from hordechat.contract.limits import (
     MAX_REPORTED_TOKENS,
 )
 from hordechat.contract.refusals import InvalidPayload, StrictModel, StringFirst, path_of, validate
+from hordechat.contract.reply_size import chat_reply_characters
 from hordechat.contract.text import without_nul
 from hordechat.contract.vocabulary import FAULTED_STATE, FinishReason, GenerationState
 from hordechat.errors import ErrorCode, HordeError
@@ -106,8 +107,8 @@ class ChatReply:
 
     @property
     def characters(self) -> int:
-        """What is charged and rewarded: content and reasoning, in code points (PRC-05)."""
-        return len(self.content) + len(self.reasoning_content or "")
+        """What is charged and rewarded (PRC-05)."""
+        return chat_reply_characters(content=self.content, reasoning_content=self.reasoning_content)
 
     @property
     def message(self) -> dict[str, object]:

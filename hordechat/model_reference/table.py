@@ -1,0 +1,1 @@
+"""The table of known text models and its lookup."""
