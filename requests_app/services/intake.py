@@ -140,6 +140,7 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                 "max_context_length": request.sized.max_context_length,
                 "context_adjustments": _json_or_null(request.sized.adjustments_as_json),
                 "order_key": queue_order.order_key(balance=facts.posted_kudos or Decimal(0), activated_at=now),
+                "tax": pricing.HORDE_TAX,
                 "address": request.address,
                 "client_agent": request.client_agent,
                 "now": now,

@@ -13,7 +13,7 @@ WAITING = {
     "faulted": False,
     "wait_time": 0,
     "queue_position": 1,
-    "kudos": 0.0,
+    "kudos": 1.0,
     "is_possible": True,
     "generations": [],
     "eligible_workers": 1,
@@ -60,7 +60,7 @@ def test_shows_a_finished_generation(horde: Horde) -> None:
         "charge_basis": "output_estimate",
     }
     assert (body["finished"], body["processing"], body["waiting"], body["done"]) == (1, 0, 0, True)
-    assert (body["queue_position"], body["kudos"]) == (0, 1.65)
+    assert (body["queue_position"], body["kudos"]) == (0, 2.65)
 
 
 def test_shows_a_generation_in_flight(horde: Horde) -> None:

@@ -71,7 +71,7 @@ def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
     earned = owner - owner_before
     assert earned > 0
     assert requester_before - requester == earned + 2
-    assert Decimal(str(body["kudos"])) == earned + 1
+    assert Decimal(str(body["kudos"])) == earned + 2
     assert live.reconcile()["sum"] == "0.00"
 
 

@@ -2,15 +2,15 @@
 -- Raw because request and queue rows are one state change and one round trip.
 WITH request AS (
     INSERT INTO waiting_prompts (
-        id, user_id, prompt, submitted_prompt, params, models, n, jobs, max_length, max_context_length, active, order_key,
-        feature_mask, ipaddr, client_agent, created, expiry, is_chat, messages, chat_extras, context_adjustments,
-        chat_required_features, chat_tools_temperature, chat_conformance
+        id, user_id, prompt, submitted_prompt, params, models, n, jobs, max_length, max_context_length, active,
+        order_key, consumed_kudos, feature_mask, ipaddr, client_agent, created, expiry, is_chat, messages, chat_extras,
+        context_adjustments, chat_required_features, chat_tools_temperature, chat_conformance
     )
     VALUES (
-        %(id)s, %(user_id)s, %(prompt)s, %(submitted_prompt)s, %(params)s, %(models)s::varchar[], 1, 1, %(max_length)s,
-        %(max_context_length)s, true, %(order_key)s, %(feature_mask)s, %(address)s::inet, %(client_agent)s, %(now)s,
-        %(expiry)s, true,
-        %(messages)s, %(extras)s, %(context_adjustments)s, %(needs)s::text[], %(tools_temperature)s, %(conformance)s
+        %(id)s, %(user_id)s, %(prompt)s, %(submitted_prompt)s, %(params)s, %(models)s::varchar[], 1, 1,
+        %(max_length)s, %(max_context_length)s, true, %(order_key)s, %(tax)s, %(feature_mask)s, %(address)s::inet,
+        %(client_agent)s, %(now)s, %(expiry)s, true, %(messages)s, %(extras)s, %(context_adjustments)s,
+        %(needs)s::text[], %(tools_temperature)s, %(conformance)s
     )
  RETURNING id, user_id, models, order_key, feature_mask, created, max_length, max_context_length,
            chat_tools_temperature
