@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from billing_app.models import Account, ApiKey, Transfer, User
+from billing_app.models import Account, ApiKey, Hold, Transfer, User
 from hordechat.infra.read_only_admin import ReadOnlyAdmin
 
 
@@ -54,3 +54,20 @@ class TransferAdmin(ReadOnlyAdmin):
     exact_numbers = ("id", "debit_account", "credit_account")
     exact_texts = ("idempotency_key",)
     search_help_text = "The transfer's id, an account's id, or the whole key, such as reply:<generation id>."
+
+
+@admin.register(Hold)
+class HoldAdmin(ReadOnlyAdmin):
+    """What is reserved, and how each reservation ended."""
+
+    list_display = (
+        "id", "account_id", "kudos", "key", "cause", "placed_at", "expires_at", "resolution", "resolved_at",
+        "settled_kudos",
+    )  # fmt: skip
+    fields = (
+        "id", "account", "kudos", "key", "cause", "placed_at", "expires_at", "resolution", "resolved_at",
+        "settled_kudos",
+    )  # fmt: skip
+    exact_numbers = ("id", "account_id")
+    exact_texts = ("key",)
+    search_help_text = "The hold's id, its account's id, or the whole key, such as upfront:<request id>."

@@ -1,6 +1,7 @@
 """Refusals of keys and users; and faults of the ledger's callers and of operators' input, which no client causes."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import ClassVar
 
 from hordechat.errors import ErrorCode, HordeError
@@ -12,6 +13,18 @@ class UnknownAccounts(LookupError):
     def __init__(self, account_ids: Sequence[int]) -> None:
         super().__init__(f"There is no account {', '.join(map(str, account_ids))}; nothing was posted.")
         self.account_ids = tuple(account_ids)
+
+
+class InsufficientKudos(Exception):
+    """An account's free balance does not cover a hold; nothing was held.
+
+    It has no return code: what a requester is told depends on what they asked for, which this app does not know.
+    """
+
+    def __init__(self, *, needed_kudos: Decimal, free_kudos: Decimal) -> None:
+        super().__init__(f"{needed_kudos} kudos are needed and {free_kudos} are free.")
+        self.needed_kudos = needed_kudos
+        self.free_kudos = free_kudos
 
 
 class UserRefused(ValueError):

@@ -13,6 +13,7 @@ from billing_app.rules.accounts import (
     DEFAULT_CONCURRENCY,
     MAX_CONCURRENCY,
     AccountKind,
+    HoldResolution,
     HouseAccount,
     TransferKind,
 )
@@ -156,6 +157,62 @@ class Transfer(models.Model):
     def __str__(self) -> str:
         """Return the key, which says what caused it."""
         return self.idempotency_key
+
+
+class Hold(models.Model):
+    """Kudos of one account that are reserved for a cost not known yet, until the hold is settled, voided or lapses.
+
+    A trigger refuses DELETE, any UPDATE of a resolved hold, and any UPDATE of an open one that does not resolve it.
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    key = models.CharField(max_length=100)
+    kudos = kudos_field()
+    cause = models.UUIDField()
+    placed_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    resolved_at = models.DateTimeField(null=True)
+    resolution = models.CharField(max_length=10, null=True)  # noqa: DJ001 - an open hold has none
+    settled_kudos = kudos_field(starts_at_zero=True)
+
+    class Meta:
+        db_table = "holds"
+        constraints = [
+            models.UniqueConstraint(fields=["key"], name="holds_key_unique"),
+            models.CheckConstraint(condition=models.Q(kudos__gt=0), name="holds_kudos_positive"),
+            models.CheckConstraint(
+                condition=models.Q(resolution__isnull=True)
+                | models.Q(resolution__in=[resolution.value for resolution in HoldResolution]),
+                name="holds_resolution_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(resolved_at__isnull=True, resolution__isnull=True)
+                | models.Q(resolved_at__isnull=False, resolution__isnull=False),
+                name="holds_resolved_with_moment",
+            ),
+            # A comparison with a null is neither true nor false and would let the row in, so nothing here compares one.
+            models.CheckConstraint(
+                condition=models.Q(settled_kudos=0)
+                | models.Q(
+                    resolution__isnull=False,
+                    resolution=HoldResolution.SETTLED.value,
+                    settled_kudos__gt=0,
+                    settled_kudos__lte=models.F("kudos"),
+                ),
+                name="holds_settled_within_amount",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(resolved_at__isnull=True, expires_at__isnull=False),
+                name="holds_to_lapse",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Return the key, which says what it is for."""
+        return self.key
 
 
 class ApiKey(models.Model):

@@ -14,6 +14,7 @@ from hordechat.infra import logging as horde_logging
 BEAT_SCHEDULE = {
     "abort lapsed leases": {"task": "requests_app.tasks.abort_lapsed_leases", "schedule": 60.0},
     "expire requests": {"task": "requests_app.tasks.expire_requests", "schedule": 60.0},
+    "lapse holds": {"task": "billing_app.tasks.lapse_holds", "schedule": 60.0},
 }
 """What runs when, in seconds."""
 
@@ -30,7 +31,7 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_redirect_stdouts=False,
 )
-app.autodiscover_tasks(["requests_app"])
+app.autodiscover_tasks(["billing_app", "requests_app"])
 
 
 @setup_logging.connect

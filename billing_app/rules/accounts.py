@@ -74,6 +74,22 @@ class TransferKind(StrEnum):
     FORGIVEN = "forgiven"
     """A debit went below the account's minimum: the horde made up the difference."""
 
+    PROMOTION = "promotion"
+    """An owner became trusted: all of the escrow moved to the balance."""
+
+
+class HoldResolution(StrEnum):
+    """How a hold ended; it has none while its kudos are reserved."""
+
+    SETTLED = "settled"
+    """What it was for was charged: up to its amount counts as used, the rest is free again."""
+
+    VOIDED = "voided"
+    """What it was for will not happen."""
+
+    LAPSED = "lapsed"
+    """Nobody ended it in its time."""
+
 
 def minimum_kudos(*, kind: AccountKind, is_anonymous: bool = False, is_pseudonymous: bool = False) -> Decimal:
     """Return the balance a debit never takes an account below.

@@ -30,6 +30,7 @@ STALE_ABORTS = Counter(
     "horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"]
 )
 EXPIRED_REQUESTS = Counter("horde_requests_expired", "Requests deleted at their expiry.", ["chat", "outcome"])
+LAPSED_HOLDS = Counter("horde_holds_lapsed", "Holds freed because nobody ended them in their time.")
 BEAT_RUNS = Counter("horde_beat_runs", "Runs of beat tasks.", ["task", "outcome"])
 BEAT_LAST_RUN = Gauge(
     "horde_beat_last_run_timestamp_seconds", "When a beat task last finished.", ["task"], multiprocess_mode="mostrecent"

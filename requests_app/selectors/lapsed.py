@@ -1,4 +1,4 @@
-"""What is overdue: generations past their lease, requests past their expiry."""
+"""What is overdue: generations past their lease, requests and holds past their expiry."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,10 +26,15 @@ class Backlog:
 
     lapsed_leases: int
     expired_requests: int
+    overdue_holds: int
 
     def by_task(self) -> dict[str, int]:
         """Return the counts under the names of the tasks that work them off."""
-        return {"abort_lapsed_leases": self.lapsed_leases, "expire_requests": self.expired_requests}
+        return {
+            "abort_lapsed_leases": self.lapsed_leases,
+            "expire_requests": self.expired_requests,
+            "lapse_holds": self.overdue_holds,
+        }
 
 
 def list_generations(*, now: datetime, limit: int) -> list[LapsedGeneration]:

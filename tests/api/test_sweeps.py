@@ -11,6 +11,14 @@ from requests_app.selectors import readiness
 from requests_app.services import expiry, faults
 from tests.horde import Horde, count_rows, one_value
 
+SCHEDULED = [str(entry["task"]) for entry in BEAT_SCHEDULE.values()]
+
+
+@pytest.fixture(autouse=True)
+def found_tasks() -> None:
+    """Let Celery find the tasks of all apps, as its worker does when it starts."""
+    app.loader.import_default_modules()
+
 
 @pytest.mark.spec("LSE-04", "LSE-05", "LSE-06", "LSE-08")
 def test_aborts_a_lease_after_its_150_seconds(horde: Horde) -> None:
@@ -72,15 +80,20 @@ def test_keeps_the_ledger_of_an_expired_request(horde: Horde) -> None:
 
 
 def test_every_scheduled_task_exists_and_is_bounded() -> None:
-    for entry in BEAT_SCHEDULE.values():
-        task = app.tasks[entry["task"]]
+    for name in SCHEDULED:
+        task = app.tasks[name]
         assert task.expires == 60
         assert task.time_limit == 55
 
 
-@pytest.mark.parametrize("name", readiness.BEAT_TASKS)
-def test_a_task_runs_and_leaves_its_mark(horde: Horde, name: str) -> None:
-    getattr(tasks, name)(unknown_keyword=1)
+def test_readiness_knows_every_scheduled_task() -> None:
+    assert sorted(task.rpartition(".")[2] for task in SCHEDULED) == sorted(readiness.BEAT_TASKS)
+
+
+@pytest.mark.parametrize("task", SCHEDULED)
+def test_a_task_runs_and_leaves_its_mark(horde: Horde, task: str) -> None:
+    name = task.rpartition(".")[2]
+    app.tasks[task](unknown_keyword=1)
 
     [seconds] = beat_marks.seconds_since_last_runs([name], now=clock.now().timestamp()).values()
     assert seconds is not None

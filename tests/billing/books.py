@@ -1,4 +1,4 @@
-"""Short words for the ledger tests: open a purse, look into it, name a transfer."""
+"""Short words for the ledger tests: open a purse, look into it, name a transfer, place a hold."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -6,10 +6,12 @@ from uuid import UUID
 
 from billing_app.models import Account, Transfer
 from billing_app.rules.accounts import AccountKind, TransferKind
-from billing_app.services import accounts
+from billing_app.selectors.holds import HoldState
+from billing_app.services import accounts, holds
 from billing_app.services.ledger import NewTransfer
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CAUSE = UUID("11111111-2222-4333-8444-555555555555")
 
 
 def open_balance(kudos: str = "0") -> int:
@@ -24,6 +26,16 @@ def balance_id(user_id: int) -> int:
 
 def posted(account_id: int) -> Decimal:
     return Account.objects.get(id=account_id).posted_kudos
+
+
+def held(account_id: int) -> Decimal:
+    return Account.objects.get(id=account_id).held_kudos
+
+
+def hold(key: str, account_id: int, kudos: str, *, expires_at: datetime | None = None) -> HoldState:
+    return holds.place(
+        account_id=account_id, kudos=Decimal(kudos), key=key, cause=CAUSE, now=NOW, expires_at=expires_at
+    )
 
 
 def transfer(

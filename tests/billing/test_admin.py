@@ -3,16 +3,16 @@
 import pytest
 from django.test import Client
 
-from billing_app.models import Account, ApiKey, Transfer, User
+from billing_app.models import Account, ApiKey, Hold, Transfer, User
 from billing_app.rules.accounts import HouseAccount
 from billing_app.services import accounts, ledger
-from tests.billing.books import NOW, balance_id, open_balance, transfer
+from tests.billing.books import NOW, balance_id, hold, open_balance, transfer
 
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "correct horse battery staple"
-LISTS = ["user", "account", "apikey", "transfer"]
-MODELS = {"user": User, "account": Account, "apikey": ApiKey, "transfer": Transfer}
+LISTS = ["user", "account", "apikey", "transfer", "hold"]
+MODELS = {"user": User, "account": Account, "apikey": ApiKey, "transfer": Transfer, "hold": Hold}
 
 
 @pytest.fixture
@@ -22,6 +22,8 @@ def staff(client: Client) -> Client:
     payer = open_balance("100")
     ledger.post([transfer("reply:a", payer, balance_id(owner.id), "10")], now=NOW)
     ledger.post([transfer("tax:a", payer, HouseAccount.TAX, "1")], now=NOW)
+    hold("upfront:a", payer, "5")
+    hold("upfront:b", payer, "6")
     client.force_login(User.objects.get(id=owner.id))
     return client
 
@@ -84,6 +86,8 @@ def test_no_hash_of_a_key_or_password_is_shown(staff: Client, name: str) -> None
         ("transfer", "reply:a", ["reply:a"]),
         ("transfer", "reply:", []),
         ("transfer", "-1", ["tax:a"]),
+        ("hold", "upfront:b", ["upfront:b"]),
+        ("hold", "upfront", []),
     ],
 )
 def test_a_search_finds_by_the_exact_number_or_text(staff: Client, name: str, term: str, found: list[str]) -> None:
@@ -91,7 +95,8 @@ def test_a_search_finds_by_the_exact_number_or_text(staff: Client, name: str, te
 
     assert page.status_code == 200
     rows = page.context["cl"].queryset
-    assert [row.alias if name == "user" else row.idempotency_key for row in rows] == found
+    shown = {"user": "alias", "transfer": "idempotency_key", "hold": "key"}[name]
+    assert [getattr(row, shown) for row in rows] == found
 
 
 def test_strangers_are_sent_to_sign_in(client: Client) -> None:

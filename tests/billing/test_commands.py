@@ -108,9 +108,9 @@ def test_reconcile_reports_sound_books() -> None:
     open_balance("100")
 
     assert json.loads(run("ledger", "reconcile", "--json")) == {
-        "sum": "0.00", "accounts": 4, "transfers": 1, "drifted": [],
+        "sum": "0.00", "accounts": 4, "transfers": 1, "open_holds": 0, "drifted": [],
     }  # fmt: skip
-    assert run("ledger", "reconcile") == "4 accounts, 1 transfers, sum over all 0.00.\n"
+    assert run("ledger", "reconcile") == "4 accounts, 1 transfers, 0 open holds, sum over all 0.00.\n"
 
 
 def test_reconcile_fails_and_names_the_accounts_that_drifted() -> None:
@@ -124,10 +124,10 @@ def test_reconcile_fails_and_names_the_accounts_that_drifted() -> None:
         call_command("ledger", "reconcile", "--json", stdout=output)
 
     assert json.loads(output.getvalue())["drifted"] == [
-        {"account": anonymous, "posted": "-1.00", "transferred": "0.00"},
-        {"account": account, "posted": "101.00", "transferred": "100.00"},
+        {"account": anonymous, "posted": "-1.00", "transferred": "0.00", "held": "0.00", "open_holds": "0.00"},
+        {"account": account, "posted": "101.00", "transferred": "100.00", "held": "0.00", "open_holds": "0.00"},
     ]
     assert str(failure.value) == (
-        f"The ledger has drifted: account {anonymous} holds -1.00, by its transfers 0.00; "
-        f"account {account} holds 101.00, by its transfers 100.00."
+        f"The ledger has drifted: account {anonymous} has -1.00, by its transfers 0.00; "
+        f"account {account} has 101.00, by its transfers 100.00."
     )

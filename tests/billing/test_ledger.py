@@ -1,7 +1,6 @@
 """The ledger posts each transfer once, keeps its sums, lifts what a debit took too low, and is never changed."""
 
 from decimal import Decimal
-from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
@@ -12,11 +11,9 @@ from billing_app.models import Account, Transfer
 from billing_app.rules.accounts import ANONYMOUS_USER_ID, AccountKind, HouseAccount, TransferKind
 from billing_app.selectors import ledger as books
 from billing_app.services import ledger
-from tests.billing.books import NOW, balance_id, entries, open_balance, posted, transfer
+from tests.billing.books import CAUSE, NOW, balance_id, entries, open_balance, posted, transfer
 
 pytestmark = pytest.mark.django_db
-
-CAUSE = UUID("11111111-2222-4333-8444-555555555555")
 
 
 def test_moves_kudos_from_debit_to_credit_in_one_statement(
@@ -250,6 +247,7 @@ def test_reconciling_names_an_account_whose_sum_was_tampered_with() -> None:
         total=Decimal("0.01"),
         accounts=6,
         transfers=3,
+        open_holds=0,
         drifted=(books.Drift(account, Decimal("90.01"), Decimal("90.00")),),
     )
     assert not found.is_sound

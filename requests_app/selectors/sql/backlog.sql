@@ -1,5 +1,5 @@
 -- backlog: overdue work of each beat task, each count bounded. One row.
--- Raw for the bounded counts. Served by processing_gens_pending and waiting_prompts_expiry.
+-- Raw for the bounded counts. Served by processing_gens_pending, waiting_prompts_expiry and holds_to_lapse.
 SELECT (
            SELECT count(*)
              FROM (
@@ -19,4 +19,15 @@ SELECT (
                        WHERE expiry <= %(now)s
                        LIMIT %(bound)s
                   ) AS expired
-       ) AS expired_requests
+       ) AS expired_requests,
+       (
+           SELECT count(*)
+             FROM (
+                      SELECT 1
+                        FROM holds
+                       WHERE resolved_at IS NULL
+                         AND expires_at IS NOT NULL
+                         AND expires_at <= %(now)s
+                       LIMIT %(bound)s
+                  ) AS overdue
+       ) AS overdue_holds

@@ -1,0 +1,26 @@
+"""Rows read under their lock, which this transaction keeps until it ends."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from billing_app.models import Account
+from billing_app.rules.accounts import AccountKind
+
+
+@dataclass(frozen=True, slots=True)
+class LockedAccount:
+    """An account nobody else can change."""
+
+    id: int
+    posted_kudos: Decimal
+
+
+def list_accounts(*, user_id: int) -> dict[AccountKind, LockedAccount]:
+    """Lock a user's accounts, by ascending id, and return them by kind."""
+    rows = (
+        Account.objects.select_for_update(no_key=True)
+        .filter(user_id=user_id)
+        .order_by("id")
+        .values_list("kind", "id", "posted_kudos")
+    )
+    return {AccountKind(kind): LockedAccount(id=account_id, posted_kudos=posted) for kind, account_id, posted in rows}

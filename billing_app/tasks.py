@@ -1,0 +1,13 @@
+"""What Celery beat runs for kudos; the schedule is in `hordechat.celery`."""
+
+from celery import shared_task
+
+from billing_app.services import holds
+from hordechat.infra import beat_marks, clock
+
+
+@shared_task(expires=60, time_limit=55, ignore_result=True)
+def lapse_holds(**_: object) -> None:
+    """Free holds past their expiry, one batch a run."""
+    with beat_marks.recorded("lapse_holds"):
+        holds.lapse_batch(now=clock.now())
