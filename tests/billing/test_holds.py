@@ -374,3 +374,35 @@ def test_an_expiry_is_kept_as_it_was_given() -> None:
 
 def test_nobody_has_a_hold_of_an_unknown_key() -> None:
     assert found_holds.find(key="upfront:none") is None
+
+
+def test_frees_what_is_past_its_expiry_a_batch_at_a_time() -> None:
+    first, second = open_balance("100"), open_balance("100")
+    for key, account, minutes in (("c", first, 3), ("a", first, 1), ("b", second, 2), ("later", second, 4)):
+        hold(f"upfront:{key}", account, "10", expires_at=NOW + timedelta(minutes=minutes))
+    hold("upfront:never", second, "10")
+    hold("upfront:done", first, "10", expires_at=NOW)
+    holds.settle(key="upfront:done", kudos=Decimal(1), transfers=[], now=NOW)
+    now = NOW + timedelta(minutes=3)
+
+    before = holds.lapse_batch(now=NOW + timedelta(seconds=59))
+    first_batch = holds.lapse_batch(now=now, limit=2)
+    after_first = set(Hold.objects.filter(resolution="lapsed").values_list("key", flat=True))
+    rest = [holds.lapse_batch(now=now, limit=2) for _ in range(2)]
+
+    assert (before, first_batch, rest) == (0, 2, [1, 0])
+    assert after_first == {"upfront:a", "upfront:b"}
+    assert Hold.objects.get(key="upfront:c").resolved_at == now
+    assert (held(first), held(second)) == (Decimal(0), Decimal(20))
+    assert books.reconcile().is_sound
+
+
+def test_a_hold_past_its_expiry_can_be_settled_until_the_sweep_has_come() -> None:
+    account = open_balance("100")
+    hold("upfront:a", account, "10", expires_at=NOW)
+
+    settlement = holds.settle(key="upfront:a", kudos=Decimal(4), transfers=[], now=NOW + timedelta(minutes=1))
+
+    assert settlement.settled_kudos == Decimal(4)
+    assert holds.lapse_batch(now=NOW + timedelta(minutes=2)) == 0
+    assert held(account) == 0
