@@ -15,6 +15,10 @@ BEAT_SCHEDULE = {
     "abort lapsed leases": {"task": "requests_app.tasks.abort_lapsed_leases", "schedule": 60.0},
     "expire requests": {"task": "requests_app.tasks.expire_requests", "schedule": 60.0},
     "lapse holds": {"task": "billing_app.tasks.lapse_holds", "schedule": 60.0},
+    "refresh the model reference": {
+        "task": "hordechat.model_reference.tasks.refresh_model_reference",
+        "schedule": 60.0,
+    },
 }
 """What runs when, in seconds."""
 
@@ -31,7 +35,7 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_redirect_stdouts=False,
 )
-app.autodiscover_tasks(["billing_app", "requests_app"])
+app.autodiscover_tasks(["billing_app", "requests_app", "hordechat.model_reference"])
 
 
 @setup_logging.connect

@@ -6,4 +6,7 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hordechat.settings.django")
 
+from hordechat.model_reference import reference
+
 application = get_wsgi_application()
+reference.start()

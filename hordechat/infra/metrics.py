@@ -38,6 +38,12 @@ BEAT_LAST_RUN = Gauge(
 BEAT_BACKLOG = Gauge(
     "horde_beat_backlog", "Overdue rows a beat task has to work off.", ["task"], multiprocess_mode="mostrecent"
 )
+MODEL_REFERENCE_REFRESHES = Counter(
+    "horde_model_reference_refreshes", "Tries to read the model reference anew.", ["outcome"]
+)
+MODEL_REFERENCE_REFUSED_ENTRIES = Counter(
+    "horde_model_reference_refused_entries", "Entries of a read model reference that are no models."
+)
 
 
 def exposition() -> bytes:

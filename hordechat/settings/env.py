@@ -49,6 +49,14 @@ def _require_redis_url(value: str) -> str:
     return value
 
 
+def _require_url_or_path(value: str) -> str:
+    advice = "has to be an http(s) URL or the absolute path of a file"
+    parts = _split(value, advice)
+    if not (parts.hostname if parts.scheme in {"http", "https"} else not parts.scheme and value.startswith("/")):
+        raise ValueError(advice)
+    return value
+
+
 def _require_peppers(value: str) -> str:
     entries = [entry.partition(":") for entry in value.split(",")]
     if len({identifier for identifier, _, _ in entries}) < len(entries):
@@ -125,6 +133,14 @@ class Environment(BaseModel):
         ge=5,
         le=5000,
         description="How long a request waits for Redis to connect or answer, in milliseconds.",
+    )
+    text_model_reference: Annotated[str, AfterValidator(_require_url_or_path)] = Field(
+        "",
+        alias="HORDE_IMAGE_LLM_REFERENCE",
+        description="Where the reference of text models is read from, hourly and in place of the bundled one: an "
+        "http(s) URL, or the absolute path of a file that the Celery worker can read. It holds a JSON object of "
+        '`"org/name": {"parameters": 8030000000, "nsfw": false}`, at most 16 MiB. While it cannot be read, the last '
+        "copy counts, and until there is one the bundled reference. Empty: the bundled one alone.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", alias="HORDE_LOG_LEVEL", description="The least severe level that is logged."

@@ -12,7 +12,7 @@ from requests_app.selectors import lapsed
 from requests_app.selectors.lapsed import Backlog
 
 logger = logging.getLogger(__name__)
-BEAT_TASKS = ("abort_lapsed_leases", "expire_requests", "lapse_holds")
+BEAT_TASKS = ("abort_lapsed_leases", "expire_requests", "lapse_holds", "refresh_model_reference")
 
 
 @dataclass(frozen=True, kw_only=True)

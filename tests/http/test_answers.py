@@ -206,7 +206,12 @@ def test_the_ready_page_shows_what_the_process_depends_on(site: Site) -> None:
     assert {key: answer.json[key] for key in ("status", "database", "redis")} == dict.fromkeys(
         ("status", "database", "redis"), "ok"
     )
-    assert set(answer.json["beat"]) == {"abort_lapsed_leases", "expire_requests", "lapse_holds"}
+    assert set(answer.json["beat"]) == {
+        "abort_lapsed_leases",
+        "expire_requests",
+        "lapse_holds",
+        "refresh_model_reference",
+    }
 
 
 def test_metrics_count_requests_by_route_and_refusals_by_code(site: Site) -> None:
