@@ -3,11 +3,8 @@
 import random
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from functools import partial
-from typing import TypeVar
 
 import pytest
 from django.db import connection, transaction
@@ -18,38 +15,11 @@ from billing_app.selectors import ledger as books
 from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer, Posting
 from tests.billing.books import NOW, open_balance, posted, transfer
+from tests.billing.crowds import CONNECTIONS, post_alone, post_each, run_at_once
 
 pytestmark = pytest.mark.usefixtures("committed")
 
-Result = TypeVar("Result")
-
-CONNECTIONS = 16
 BATCHES_A_CONNECTION = 20
-
-
-def post_alone(transfers: list[NewTransfer]) -> Posting:
-    with transaction.atomic(durable=True):
-        return ledger.post(transfers, now=NOW)
-
-
-def post_each(batches: list[list[NewTransfer]]) -> list[Posting]:
-    return [post_alone(batch) for batch in batches]
-
-
-def run_at_once(calls: list[Callable[[], Result]]) -> list[Result]:
-    """Run every call in a thread and on a connection of its own, all let go at the same moment."""
-    gate = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Result]) -> Result:
-        try:
-            connection.ensure_connection()
-            gate.wait(timeout=30)
-            return call()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return [future.result(timeout=120) for future in [pool.submit(run, call) for call in calls]]
 
 
 def test_a_key_posted_by_all_at_once_counts_once() -> None:
