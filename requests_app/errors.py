@@ -8,7 +8,7 @@ from hordechat.errors import ErrorCode, HordeError
 
 
 class UnknownChatModel(HordeError):
-    """Nobody knows the model: no online worker declared it."""
+    """Nobody knows the model: the reference lacks it and no online worker declared it."""
 
     code: ClassVar = ErrorCode.UNKNOWN_CHAT_MODEL
 

@@ -23,8 +23,11 @@ class SubmitFacts:
     prompt_characters: int
     requester_account: int
     worker_name: str
+    bridge_agent: str
     owner_id: int
+    is_owner_trusted: bool
     owner_account: int
+    owner_escrow: int
     submitter_id: int | None
 
 

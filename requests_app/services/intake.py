@@ -19,6 +19,7 @@ from hordechat.contract.limits import REQUEST_LIFE_SECONDS
 from hordechat.contract.refusals import UnsupportedChatParameter
 from hordechat.infra import sql
 from hordechat.infra.transactions import retry_on_conflict
+from hordechat.model_reference import reference
 from requests_app.errors import ChatImageStorageUnavailable, NoEligibleWorker, UnknownChatModel
 from requests_app.rules import flattening, mapping, needs, queue_order, served, sizing
 from requests_app.rules.needs import Needs
@@ -64,7 +65,7 @@ def submit_chat(
     Raises:
         UnsupportedChatParameter: a documented key this server does not serve yet.
         InvalidApiKey: nobody has the key.
-        UnknownChatModel: a model no online worker declared.
+        UnknownChatModel: a model the reference lacks and no online worker declared.
         NoEligibleWorker: none of the models has a serving worker.
         PromptExceedsContext: the conversation does not fit.
         ChatImageStorageUnavailable: the request holds images.
@@ -89,10 +90,14 @@ def submit_chat(
         client_agent=client_agent,
     )
     request_id = _activate(request, facts=facts, now=now)
-    quote = pricing.quote_unknown(max_length=sized.max_length, max_context_length=sized.max_context_length)
+    each = pricing.quote(
+        [reference.find(model) for model in submission.models],
+        max_length=sized.max_length,
+        max_context_length=sized.max_context_length,
+    )
     return Accepted(
         id=request_id,
-        quote=pricing.total_quote(quote, n=1),
+        quote=pricing.request_quote(each, n=1),
         warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE,
     )
 
@@ -100,7 +105,7 @@ def submit_chat(
 def _require_served_models(submission: ChatSubmission, facts: IntakeFacts) -> None:
     """Refuse an unknown model first, over the whole list, and then a list nobody serves (MDL-25)."""
     for index, model in enumerate(submission.models):
-        if model not in facts.known_models:
+        if model not in facts.known_models and not reference.is_known(model):
             raise UnknownChatModel(path="model" if submission.names_one_model else f"models[{index}]", model=model)
     if not facts.serving_workers:
         raise NoEligibleWorker(models=submission.models)
@@ -140,7 +145,7 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                 "max_context_length": request.sized.max_context_length,
                 "context_adjustments": _json_or_null(request.sized.adjustments_as_json),
                 "order_key": queue_order.order_key(balance=facts.posted_kudos or Decimal(0), activated_at=now),
-                "tax": pricing.HORDE_TAX,
+                "tax": pricing.tax(),
                 "address": request.address,
                 "client_agent": request.client_agent,
                 "now": now,
@@ -160,7 +165,7 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                     idempotency_key=f"tax:{request_id}",
                     debit_account=facts.account_id,
                     credit_account=HouseAccount.TAX,
-                    amount=pricing.HORDE_TAX,
+                    amount=pricing.tax(),
                     kind=TransferKind.TAX,
                     cause=request_id,
                 )

@@ -11,20 +11,24 @@ from psycopg.types.json import Jsonb
 from billing_app.errors import InvalidApiKey
 from billing_app.rules import pricing
 from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.rules.earnings import part_reward
+from billing_app.rules.pricing import FinishedGeneration, Settlement
 from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract import submit as submit_contract
 from hordechat.contract.limits import REQUEST_LIFE_SECONDS
 from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody
-from hordechat.contract.vocabulary import ChargeBasis, CompletionEvent, GenerationState
+from hordechat.contract.vocabulary import CompletionEvent, GenerationState
 from hordechat.errors import HordeError
 from hordechat.infra import metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
+from hordechat.model_reference import reference
 from requests_app.errors import AbortedGeneration, ChatModelMismatch, DuplicateGeneration, InvalidJobId
 from requests_app.selectors import progress, submit_facts
 from requests_app.selectors.submit_facts import SubmitFacts
 from requests_app.services import completion_signal, faults
 from workers_app.errors import WrongCredentials
+from workers_app.rules.backends import is_validated
 
 NOTHING = Decimal(0)
 
@@ -50,11 +54,11 @@ def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
         return NOTHING
     reply = submit_contract.read_chat_reply(body)
     _require_model(reply.model_id, facts, is_required=True)
-    reward = _settle(reply, facts)
-    if not _store(reply, facts=facts, reward=reward, now=now):
+    settlement = _settle(reply, facts)
+    if not _store(reply, facts=facts, settlement=settlement, now=now):
         raise _lost(facts, api_key=api_key)
     metrics.REPLIES.labels("stored").inc()
-    return reward
+    return settlement.reward
 
 
 def _get_facts(*, api_key: str, body: SubmitBody) -> SubmitFacts:
@@ -90,19 +94,25 @@ def _require_model(sent: object, facts: SubmitFacts, *, is_required: bool) -> No
         raise ChatModelMismatch(sent=sent, assigned=facts.assigned_model)
 
 
-def _settle(reply: ChatReply, facts: SubmitFacts) -> Decimal:
-    """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02)."""
-    return pricing.settle_unknown_model_trusted(
-        reply_tokens=pricing.token_estimate(reply.characters, max_length=facts.max_length),
-        prompt_tokens=pricing.token_estimate(facts.prompt_characters, max_length=facts.max_length),
+def _settle(reply: ChatReply, facts: SubmitFacts) -> Settlement:
+    """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02), at the model that served it."""
+    assert facts.assigned_model is not None, "a chat generation records the model it was assigned"
+    return pricing.settle(
+        FinishedGeneration(
+            model=reference.find(facts.assigned_model),
+            reply_characters=reply.characters,
+            prompt_characters=facts.prompt_characters,
+            max_length=facts.max_length,
+            is_backend_validated=is_validated(facts.bridge_agent),
+            is_owner_trusted=facts.is_owner_trusted,
+            is_censored=reply.state is not GenerationState.OK,
+        )
     )
 
 
 @retry_on_conflict
-def _store(reply: ChatReply, *, facts: SubmitFacts, reward: Decimal, now: datetime) -> bool:
+def _store(reply: ChatReply, *, facts: SubmitFacts, settlement: Settlement, now: datetime) -> bool:
     """Store, charge and pay in one transaction; return whether this submit won the generation."""
-    # A censored reply costs its requester the burn alone; its worker is paid in full, out of the mint.
-    is_charged = reply.state is GenerationState.OK
     with transaction.atomic(durable=True):
         won = sql.execute(
             sql.load(__file__, "store_reply.sql"),
@@ -117,9 +127,9 @@ def _store(reply: ChatReply, *, facts: SubmitFacts, reward: Decimal, now: dateti
                 "prompt_tokens": reply.prompt_tokens,
                 "completion_tokens": reply.completion_tokens,
                 "reasoning_tokens": reply.reasoning_tokens,
-                "charge_basis": ChargeBasis.OUTPUT_ESTIMATE.value,
-                "reward": reward,
-                "charge": (reward if is_charged else NOTHING) + pricing.BURN,
+                "charge_basis": settlement.basis.value,
+                "reward": settlement.reward,
+                "charge": settlement.charge,
                 "now": now,
                 "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
             },
@@ -127,28 +137,28 @@ def _store(reply: ChatReply, *, facts: SubmitFacts, reward: Decimal, now: dateti
         if not won:
             return False
         _signal(facts.request_id)
-        ledger.post(
-            [
-                NewTransfer(
-                    idempotency_key=f"reply:{facts.id}",
-                    debit_account=facts.requester_account if is_charged else HouseAccount.MINT,
-                    credit_account=facts.owner_account,
-                    amount=reward,
-                    kind=TransferKind.REPLY,
-                    cause=facts.id,
-                ),
-                NewTransfer(
-                    idempotency_key=f"burn:{facts.id}",
-                    debit_account=facts.requester_account,
-                    credit_account=HouseAccount.BURN,
-                    amount=pricing.BURN,
-                    kind=TransferKind.BURN,
-                    cause=facts.id,
-                ),
-            ],
-            now=now,
-        )
+        ledger.post(_transfers(settlement, facts), now=now)
     return True
+
+
+def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
+    """Return what a stored reply moves: the reward, parted for an owner who is not yet trusted, and the burn."""
+    # A censored reply costs its requester the burn alone; its worker is paid in full, out of the mint.
+    is_charged = settlement.charge > pricing.BURN
+    payer = facts.requester_account if is_charged else HouseAccount.MINT
+    earnings = part_reward(settlement.reward, is_trusted=facts.is_owner_trusted)
+    moved = [
+        (f"reply:{facts.id}", payer, facts.owner_account, earnings.balance, TransferKind.REPLY),
+        (f"escrow:{facts.id}", payer, facts.owner_escrow, earnings.escrow, TransferKind.REPLY),
+        (f"burn:{facts.id}", facts.requester_account, HouseAccount.BURN, pricing.BURN, TransferKind.BURN),
+    ]
+    return [
+        NewTransfer(
+            idempotency_key=key, debit_account=debit, credit_account=credit, amount=amount, kind=kind, cause=facts.id
+        )
+        for key, debit, credit, amount, kind in moved
+        if amount
+    ]
 
 
 def _signal(request_id: UUID) -> None:

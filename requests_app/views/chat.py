@@ -42,7 +42,7 @@ class ChatSubmitViewSet(ViewSet):
             client_agent=headers.get_client_agent(request),
             now=clock.now(),
         )
-        answer = SubmittedAnswer(id=str(accepted.id), kudos=round(accepted.quote), message=accepted.warning)
+        answer = SubmittedAnswer(id=str(accepted.id), kudos=float(accepted.quote), message=accepted.warning)
         return Response(answer.model_dump(exclude_none=True), status=HTTPStatus.ACCEPTED)
 
 

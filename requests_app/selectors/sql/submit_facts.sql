@@ -13,14 +13,19 @@ SELECT generation.id,
        char_length(request.prompt) AS prompt_characters,
        requester.id AS requester_account,
        worker.name AS worker_name,
+       worker.bridge_agent,
        worker.user_id AS owner_id,
+       owner.is_trusted AS is_owner_trusted,
        owner_account.id AS owner_account,
+       owner_escrow.id AS owner_escrow,
        submitter.user_id AS submitter_id
   FROM processing_gens AS generation
   JOIN waiting_prompts AS request ON request.id = generation.request_id
   JOIN workers AS worker ON worker.id = generation.worker_id
   JOIN accounts AS requester ON requester.user_id = request.user_id AND requester.kind = 'balance'
+  JOIN users AS owner ON owner.id = worker.user_id
   JOIN accounts AS owner_account ON owner_account.user_id = worker.user_id AND owner_account.kind = 'balance'
+  JOIN accounts AS owner_escrow ON owner_escrow.user_id = worker.user_id AND owner_escrow.kind = 'escrow'
   LEFT JOIN LATERAL (
            SELECT api_keys.user_id
              FROM api_keys
