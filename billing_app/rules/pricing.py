@@ -165,18 +165,3 @@ def _worth(generation: FinishedGeneration) -> float:
     multiplier = parameter_multiplier(generation.model)
     backend = 1 if generation.is_backend_validated else UNVALIDATED_BACKEND_FACTOR
     return reply_tokens * parameter_bonus(multiplier) * multiplier / SETTLEMENT_DIVISOR * backend * context
-
-
-def settle_unknown_model_trusted(*, reply_tokens: int, prompt_tokens: int) -> Decimal:
-    """Return what a generation of a model outside the reference earns a trusted owner."""
-    return to_kudos(reply_tokens * context_multiplier(prompt_tokens) * UNKNOWN_MODEL_KUDOS_PER_TOKEN)
-
-
-def quote_unknown(*, max_length: int, max_context_length: int) -> Decimal:
-    """Return the most one generation of a model outside the reference is expected to cost, without burn and tax."""
-    return quote([None], max_length=max_length, max_context_length=max_context_length)
-
-
-def total_quote(each: Decimal, *, n: int) -> Decimal:
-    """Return what a request of `n` generations costs: each with its burn, and the tax once."""
-    return (each + BURN) * n + HORDE_TAX

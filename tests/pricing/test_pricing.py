@@ -1,5 +1,6 @@
 """What a request costs: each table is a formula of the documentation with its worked numbers."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,9 @@ from billing_app.rules.pricing import FinishedGeneration
 from hordechat.contract.vocabulary import ChargeBasis
 from hordechat.model_reference.facts import ModelFacts
 from tests.pricing.models import B1, B8, B13, B70, UNKNOWN, billions
+from tests.spec.rows import PROJECT
+
+CODE = ("billing_app", "hordechat", "requests_app", "workers_app")
 
 
 @pytest.mark.spec("PRC-10", "PRC-11", "PRC-12", "PRC-26")
@@ -261,8 +265,26 @@ def test_the_largest_model_counts_upfront_and_the_first_in_a_quote(
     assert str(pricing.quote(models, max_length=512, max_context_length=8192)) == quote
 
 
-def test_the_estimated_output_is_the_one_basis_of_a_charge() -> None:
+def test_the_estimated_output_is_the_basis_of_a_charge() -> None:
     assert settle(B8).basis is ChargeBasis.OUTPUT_ESTIMATE
+
+
+@pytest.mark.spec("PRC-04")
+def test_one_place_in_the_code_decides_the_basis() -> None:
+    names_a_basis = re.compile(r"ChargeBasis(\.|\[|\((?!StrEnum))|[\"']output_estimate[\"']")
+    code = [path for root in CODE for path in (PROJECT / root).rglob("*.py") if "migrations" not in path.parts]
+
+    deciding = [
+        (str(path.relative_to(PROJECT)), line.strip())
+        for path in code
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if names_a_basis.search(line)
+    ]
+
+    assert sorted(deciding) == [
+        ("billing_app/rules/pricing.py", "CHARGE_BASIS = ChargeBasis.OUTPUT_ESTIMATE"),
+        ("hordechat/contract/vocabulary.py", 'OUTPUT_ESTIMATE = "output_estimate"'),
+    ]
 
 
 @given(
