@@ -8,6 +8,6 @@ from hordechat.infra import beat_marks, clock
 
 @shared_task(expires=60, time_limit=55, ignore_result=True)
 def lapse_holds(**_: object) -> None:
-    """Free holds past their expiry, one batch a run."""
+    """Free holds past their expiry."""
     with beat_marks.recorded("lapse_holds"):
-        holds.lapse_batch(now=clock.now())
+        holds.lapse_all(now=clock.now())

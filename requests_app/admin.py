@@ -1,6 +1,8 @@
 """Requests and generations for moderators: all can be looked up, nothing changed, and no message text is shown."""
 
 from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 
 from hordechat.infra.read_only_admin import ReadOnlyAdmin
 from requests_app.models import Generation, Request
@@ -15,7 +17,7 @@ class RequestAdmin(ReadOnlyAdmin):
         "created", "expiry",
     )  # fmt: skip
     fields = (
-        "id", "user", "is_chat", "accepted_models", "params", "n", "jobs", "max_length", "max_context_length", "active",
+        "id", "user", "is_chat", "accepted_models", "n", "jobs", "max_length", "max_context_length", "active",
         "faulted", "cancelled_at", "consumed_kudos", "order_key", "ipaddr", "client_agent", "created", "expiry",
         "chat_required_features", "chat_conformance", "context_adjustments", "chat_fault_rc", "chat_fault_reason",
     )  # fmt: skip
@@ -41,6 +43,11 @@ class GenerationAdmin(ReadOnlyAdmin):
         "chat_refusal_rc",
     )  # fmt: skip
     list_select_related = ("worker",)
-    ordering = ("id",)
+    ordering = ("-created",)
     exact_uuids = ("id", "request_id", "worker_id")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Model]":
+        """Return generations without what was generated."""
+        return super().get_queryset(request).defer("generation", "message")
+
     search_help_text = "The generation's id, its request's or its worker's."

@@ -26,11 +26,11 @@ def kudos_field() -> "models.DecimalField[object, object]":
 
 
 class LightRequests(models.Manager["Request"]):
-    """Leaves the two large documents in the database until they are asked for: a conversation can be 1 MiB."""
+    """Leaves the conversation in the database until it is asked for: it can be 1 MiB, and stands there thrice."""
 
     def get_queryset(self) -> "models.QuerySet[Request]":
-        """Return requests without messages and extras."""
-        return super().get_queryset().defer("messages", "chat_extras")
+        """Return requests without their texts."""
+        return super().get_queryset().defer("messages", "chat_extras", "prompt", "submitted_prompt")
 
 
 class Request(models.Model):

@@ -19,7 +19,7 @@ from billing_app.selectors import holds
 from billing_app.selectors.holds import HoldState
 from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer, Posting
-from hordechat.infra import advisory_locks, metrics, sql
+from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
 
 MAX_KEY_CHARACTERS = 100
@@ -136,6 +136,11 @@ def void(*, keys: Collection[str], now: datetime) -> frozenset[str]:
     if not keys:
         return frozenset()
     return frozenset(hold.key for hold in _resolve(list(keys), resolution=HoldResolution.VOIDED, now=now))
+
+
+def lapse_all(*, now: datetime) -> int:
+    """Free every hold past its expiry, batch by batch within a run's time, and return how many they were."""
+    return batches.run_all(lambda: lapse_batch(now=now), full=LAPSE_BATCH_ROWS)
 
 
 @retry_on_conflict

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from hordechat.contract.limits import (
     MAX_BRIDGE_AGENT_CHARACTERS,
@@ -21,6 +21,17 @@ from hordechat.contract.vocabulary import Capability, ImageTransport
 from hordechat.errors import ErrorCode, HordeError
 
 ModelName = Annotated[str, Field(min_length=3, max_length=MAX_MODEL_NAME_CHARACTERS)]
+
+
+def _trim_name(name: str) -> str:
+    """Return a name as it is shown; what would break or hide a line of a list is no name."""
+    trimmed = name.strip()
+    if not trimmed or not trimmed.isprintable():
+        raise ValueError("has to hold printable characters")
+    return trimmed
+
+
+WorkerName = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_NAME_CHARACTERS), AfterValidator(_trim_name)]
 Tokens = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 
 
@@ -33,7 +44,7 @@ class ChatDeclarationInvalid(HordeError):
 class PopBody(StrictModel):
     """The JSON body of `POST generate/text/pop`; keys it does not know are ignored, deployed workers send them."""
 
-    name: str = Field(min_length=1, max_length=MAX_WORKER_NAME_CHARACTERS, pattern=r"\S")
+    name: WorkerName
     models: Annotated[list[ModelName], Field(fail_fast=True)] = Field(
         min_length=1, description=f"The models the worker runs; the first {MAX_WORKER_MODELS} count."
     )

@@ -5,16 +5,21 @@ the server's own stream is read. The server ends that stream where the body ends
 """
 
 from collections.abc import Mapping
+from threading import BoundedSemaphore
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 
 from hordechat.contract.json_body import parse_object
+from hordechat.contract.limits import MIB
 from hordechat.contract.refusals import BadRequest
-from hordechat.http.refusals import RequestTooLarge
+from hordechat.http.refusals import RequestTooLarge, ServerBusy
 
 READ_BYTES = 64 * 1024
 MAX_LENGTH_DIGITS = 20
+LARGE_BODY_BYTES = 4 * MIB
+LARGE_BODIES_AT_ONCE = 2
+LARGE_BODY_WAIT_SECONDS = 10.0
 
 
 def read_bytes(request: HttpRequest | Request, *, limit_bytes: int) -> bytes:
@@ -63,5 +68,18 @@ def read_object(request: HttpRequest | Request, *, limit_bytes: int, refuse_nul:
 
     Raises:
         RequestTooLarge, BadRequest, NulByteInPayload: as `read_bytes` and `parse_object`.
+        ServerBusy: other large bodies are parsed already and did not come to an end in time.
     """
-    return parse_object(read_bytes(request, limit_bytes=limit_bytes), refuse_nul=refuse_nul)
+    body = read_bytes(request, limit_bytes=limit_bytes)
+    if len(body) <= LARGE_BODY_BYTES:
+        return parse_object(body, refuse_nul=refuse_nul)
+    if not _large_bodies.acquire(timeout=LARGE_BODY_WAIT_SECONDS):
+        raise ServerBusy
+    try:
+        return parse_object(body, refuse_nul=refuse_nul)
+    finally:
+        _large_bodies.release()
+
+
+# What a body is parsed into can be many times its size, so few large ones are parsed at a time in a process.
+_large_bodies = BoundedSemaphore(LARGE_BODIES_AT_ONCE)

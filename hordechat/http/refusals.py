@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
+from traceback import extract_tb
 from typing import Any, ClassVar
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -67,6 +68,15 @@ class ServiceUnavailable(HordeError):
         super().__init__("The server cannot reach its database now; try again in a moment.")
 
 
+class ServerBusy(HordeError):
+    """The process has its hands full of large bodies; nothing was done."""
+
+    code: ClassVar = ErrorCode.SERVICE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        super().__init__("The server is busy with other large requests. Nothing was done; try again in a moment.")
+
+
 class UnexpectedError(HordeError):
     """Something the code did not foresee; the log has it under the request id."""
 
@@ -95,9 +105,21 @@ def as_refusal(error: BaseException) -> HordeError:
         case OperationalError() | InterfaceError() | PoolTimeout() | TooManyRequests():
             logger.error("the database cannot be used", exc_info=error)
             return ServiceUnavailable()
+        case DatabaseError():
+            logger.error("the database refused a statement: %s", _without_values(error))
+            return UnexpectedError()
         case _:
             logger.error("unforeseen error", exc_info=error)
             return UnexpectedError()
+
+
+def _without_values(error: DatabaseError) -> str:
+    """Say what the database refused and where, without its message: that quotes the row, and so a client's texts."""
+    cause = error.__cause__
+    sqlstate = getattr(cause, "sqlstate", None)
+    constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
+    frames = [f"{frame.name} ({frame.filename}:{frame.lineno})" for frame in extract_tb(error.__traceback__)[-8:]]
+    return f"{type(error).__name__}, sqlstate {sqlstate}, constraint {constraint}, in {' > '.join(frames)}"
 
 
 def body_of(refusal: HordeError) -> dict[str, object]:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 ROWS_A_PAGE = 50
 MOST_ROWS_COUNTED = 10_000
-"""A list shows its newest rows and finds the others by search; counting millions would take longer than both."""
+"""A list shows its first rows and finds the others by search; counting millions would take longer than both."""
 UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 

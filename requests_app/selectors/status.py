@@ -19,6 +19,8 @@ from requests_app.rules.progress import Progress
 class ChatFlags(Progress):
     """The row of `chat_status.sql`: what a status says besides its generations."""
 
+    restarted: int
+    """Tries that failed."""
     created: datetime
     consumed_kudos: Decimal
     context_adjustments: str | None
@@ -31,7 +33,7 @@ class ChatFlags(Progress):
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationRow:
-    """The row of `generations.sql`: one try at a request."""
+    """The row of `generations.sql`: a try at a request that did not fail."""
 
     worker_id: UUID
     worker_name: str
@@ -40,7 +42,6 @@ class GenerationRow:
     text: str | None
     seed: int
     gen_metadata: str
-    is_faulted: bool
     created: datetime
     message: str | None
     finish_reason: str | None
@@ -69,13 +70,12 @@ def find_chat(*, request_id: UUID, now: datetime) -> ChatStatus | None:
 
 
 def _status_of(flags: ChatFlags, rows: Sequence[GenerationRow]) -> ChatStatus:
-    stored = [row for row in rows if row.text is not None and not row.is_faulted]
-    restarted = sum(row.is_faulted for row in rows)
-    processing = len(rows) - restarted - len(stored)
+    stored = [row for row in rows if row.text is not None]
+    processing = len(rows) - len(stored)
     return ChatStatus(
         finished=len(stored),
         processing=processing,
-        restarted=restarted,
+        restarted=flags.restarted,
         # The generations may be newer than the flags: the counts never add up to more than was asked for.
         waiting=max(0, min(flags.waiting, flags.jobs - processing - len(stored))),
         done=flags.is_done,

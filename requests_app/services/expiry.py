@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from hordechat.contract.vocabulary import CompletionEvent
-from hordechat.infra import advisory_locks, metrics, sql
+from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.rules.progress import Progress
 from requests_app.services import completion_signal
@@ -49,6 +49,11 @@ class Expired:
             is_faulted=self.is_faulted,
             is_cancelled=self.is_cancelled,
         )
+
+
+def expire_all(*, now: datetime) -> int:
+    """Delete every request past its expiry, batch by batch within a run's time, and return how many they were."""
+    return batches.run_all(lambda: expire_batch(now=now), full=EXPIRY_BATCH_ROWS)
 
 
 @retry_on_conflict

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from hordechat.infra import advisory_locks, metrics, sql
+from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.selectors import lapsed
 
@@ -26,6 +26,11 @@ def give_back(*, request_id: UUID, generation_id: UUID, now: datetime) -> bool:
     """Fault one pending generation and return its slot; return whether this call did it."""
     with transaction.atomic(durable=True):
         return bool(_give_back([request_id], [generation_id], now=now, lapsed_at=None))
+
+
+def abort_all_lapsed(*, now: datetime) -> int:
+    """Abort every lapsed lease, batch by batch within a run's time, and return how many they were."""
+    return batches.run_all(lambda: abort_lapsed(now=now), full=SWEEP_BATCH_ROWS)
 
 
 @retry_on_conflict

@@ -57,7 +57,7 @@ def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetim
 
 def _assign_chat(worker: CheckedInWorker, *, now: datetime) -> Assignment | None:
     assert worker.declaration.model_id is not None, "a chat worker names its model"
-    request_ids = [candidate.request_id for candidate in candidates.list_for_chat(worker)]
+    request_ids = [candidate.request_id for candidate in candidates.list_for_chat(worker, now=now)]
     if not request_ids:
         return None
     generation_id = uuid4()

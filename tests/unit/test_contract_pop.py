@@ -7,6 +7,7 @@ import pytest
 
 from hordechat.contract import pop
 from hordechat.contract.pop import NO_DECLARATION, ChatDeclaration
+from hordechat.contract.refusals import InvalidPayload
 from hordechat.errors import ErrorCode, HordeError
 from hordechat.http.refusals import body_of
 
@@ -251,3 +252,13 @@ def test_deeply_nested_values_are_judged_without_recursion() -> None:
 @pytest.mark.parametrize("key", ["models", "chat_features", "image_transports"])
 def test_a_hundred_thousand_faults_cost_no_more_than_the_first(key: str) -> None:
     assert len(repr(body_of(refuse(CHAT_POP, **{key: [1] * 100_000})))) < 300
+
+
+@pytest.mark.parametrize("name", ["\x1c", "a\nb", "a\x1bb", " \t ", ""])
+def test_a_name_that_cannot_be_shown_is_refused(name: str) -> None:
+    with pytest.raises(InvalidPayload):
+        pop.parse({"name": name, "models": ["a/b"]})
+
+
+def test_a_name_is_trimmed() -> None:
+    assert pop.parse({"name": "  my worker ", "models": ["a/b"]}).name == "my worker"

@@ -27,7 +27,7 @@ class CheckIn:
     def of(cls, pop: PopBody, *, declaration: ChatDeclaration, address: str | None, now: datetime) -> "CheckIn":
         """Return the check-in a pop makes."""
         return cls(
-            name=pop.name.strip(),
+            name=pop.name,
             bridge_agent=pop.bridge_agent,
             models=tuple(pop.models[:MAX_WORKER_MODELS]),
             threads=pop.threads,
@@ -46,7 +46,6 @@ class CheckedInWorker:
 
     id: UUID
     owner_id: int
-    is_owner_trusted: bool
     is_in_maintenance: bool
     declaration: ChatDeclaration
     feature_mask: int

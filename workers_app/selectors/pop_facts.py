@@ -14,7 +14,6 @@ class PopFacts:
     """The user behind a key, and the worker that has the pop's name, if any."""
 
     user_id: int
-    is_trusted: bool
     worker_id: UUID | None
     owner_id: int | None
     last_check_in: datetime | None

@@ -26,7 +26,7 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
         WrongCredentials: the name belongs to another user's worker.
         InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
     """
-    facts = _get_facts(api_key=api_key, worker_name=pop.name.strip())
+    facts = _get_facts(api_key=api_key, worker_name=pop.name)
     declaration = pop_contract.read_declaration(pop)
     check = CheckIn.of(pop, declaration=declaration, address=address, now=now)
     if facts.worker_id is None:
@@ -42,7 +42,6 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
     return CheckedInWorker(
         id=worker_id,
         owner_id=facts.user_id,
-        is_owner_trusted=facts.is_trusted,
         is_in_maintenance=bool(facts.is_in_maintenance),
         declaration=declaration,
         feature_mask=mask_of(declaration.features or ()),

@@ -8,6 +8,7 @@ SELECT request.jobs,
        request.cancelled_at IS NOT NULL AS is_cancelled,
        counts.in_flight,
        counts.stored,
+       counts.restarted,
        request.created,
        request.consumed_kudos,
        request.context_adjustments::text AS context_adjustments,
@@ -19,7 +20,8 @@ SELECT request.jobs,
   FROM waiting_prompts AS request
  CROSS JOIN LATERAL (
            SELECT count(*) FILTER (WHERE generation IS NULL AND NOT faulted) AS in_flight,
-                  count(*) FILTER (WHERE generation IS NOT NULL AND NOT faulted) AS stored
+                  count(*) FILTER (WHERE generation IS NOT NULL AND NOT faulted) AS stored,
+                  count(*) FILTER (WHERE faulted) AS restarted
              FROM processing_gens
             WHERE request_id = request.id
               AND NOT fake

@@ -1,5 +1,5 @@
--- generations: all tries at a request, oldest first, fakes left out. Raw for the join into values in one round trip.
--- Served by the index on processing_gens.request_id; a request has at most a few dozen.
+-- generations: what a request has stored or in flight, oldest first; tries that failed and fakes are left out.
+-- Raw for the join into values in one round trip. Served by the index on processing_gens.request_id.
 SELECT generation.worker_id,
        workers.name AS worker_name,
        generation.model,
@@ -7,7 +7,6 @@ SELECT generation.worker_id,
        generation.generation AS text,
        generation.seed,
        generation.gen_metadata::text AS gen_metadata,
-       generation.faulted AS is_faulted,
        generation.created,
        generation.message::text AS message,
        generation.finish_reason,
@@ -19,5 +18,6 @@ SELECT generation.worker_id,
   FROM processing_gens AS generation
   JOIN workers ON workers.id = generation.worker_id
  WHERE generation.request_id = %(request_id)s
+   AND NOT generation.faulted
    AND NOT generation.fake
  ORDER BY generation.created, generation.id

@@ -2,7 +2,9 @@
 -- all or they ended meanwhile. Candidates were read without locks; this statement alone decides.
 -- `free` passes over a request that another transaction changes at this moment, so that pops which see the same head of the
 -- queue take one request each instead of waiting in line for one. What is passed over may have slots left: only when nothing
--- else was free does `awaited` wait for it. Either locks one row, and judges it again on its newest version.
+-- else was free does `awaited` wait for it. Both judge a row again on its newest version. A row that was waited for in vain
+-- stays locked until the commit while the next one is tried, in queue order and not in id order: the deadlock that this
+-- makes possible with a batch is undone by PostgreSQL and retried.
 -- Raw for the locks and their order. Returns all that the payload is made of. Served by the primary key.
 WITH free AS MATERIALIZED (
     SELECT id

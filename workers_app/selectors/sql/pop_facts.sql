@@ -2,7 +2,6 @@
 -- Returns no row for an unknown key; worker columns are null while nobody has the name.
 -- Raw because key, user and worker come in one round trip. Served by the unique keys of api_keys and workers.
 SELECT api_keys.user_id,
-       users.is_trusted,
        workers.id AS worker_id,
        workers.user_id AS owner_id,
        workers.last_check_in,
