@@ -2,42 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import transaction
 
 from billing_app.selectors import ledger
 from hordechat.infra import clock
 from requests_app.services import expiry, faults
 from tests.horde import Horde, count_rows, one_value
-
-Result = TypeVar("Result")
-PARALLEL = 16
-
-
-def at_once(*calls: Callable[[], Result]) -> list[Result]:
-    """Run the calls in threads, each on a connection of its own, let go at the same moment."""
-    gate = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Result]) -> Result:
-        connection.ensure_connection()
-        gate.wait(timeout=30)
-        try:
-            return call()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(run, call) for call in calls]]
-
-
-def codes(answers: list[tuple[int, dict[str, Any]]]) -> list[str]:
-    """Return how each call ended: its `rc`, or its status."""
-    return sorted(str(body.get("rc", status)) for status, body in answers)
+from tests.races import PARALLEL, at_once, codes
 
 
 def assert_sound_ledger() -> None:
@@ -199,7 +174,6 @@ def test_a_pop_against_the_expiry(committed_horde: Horde, attempt: int) -> None:
     assert count_rows("queue_rows") == {"queue_rows": 0}
 
 
-@pytest.mark.spec("FLW-19")
 def test_sweeping_twice_at_once_aborts_each_lapsed_lease_once(committed_horde: Horde) -> None:
     committed_horde.pop()
     for _ in range(30):
