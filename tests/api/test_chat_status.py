@@ -83,6 +83,17 @@ def test_counts_the_position_in_queue_order(horde: Horde) -> None:
     assert positions == {third: 1, first: 2, second: 3}
 
 
+def test_counts_the_position_among_equals_by_age_then_by_id(horde: Horde) -> None:
+    horde.pop()
+    requests = sorted(horde.submit()[1]["id"] for _ in range(6))
+    one_value("UPDATE waiting_prompts SET order_key = 0, created = '2026-01-01Z' RETURNING 1")
+    one_value("UPDATE waiting_prompts SET created = '2026-01-02Z' WHERE id = %s RETURNING 1", [requests[0]])
+
+    positions = [horde.status(request)[1]["queue_position"] for request in requests]
+
+    assert positions == [6, 1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -158,7 +169,20 @@ def test_does_not_restart_a_fault_after_a_cancel(horde: Horde) -> None:
     assert count_rows("queue_rows") == {"queue_rows": 0}
 
 
-@pytest.mark.spec("FLW-10", "FLW-30")
+@pytest.mark.spec("FLW-10")
+def test_keeps_stored_results_when_the_rest_is_cancelled(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    horde.reply(generation_id)
+    one_value("UPDATE waiting_prompts SET jobs = 2, n = 1 RETURNING 1")
+    [before] = horde.status(request_id)[1]["generations"]
+
+    assert horde.cancel(request_id)[0] == 200
+
+    body = horde.status(request_id)[1]
+    assert (body["finished"], body["waiting"], body["done"], body["generations"]) == (1, 0, True, [before])
+
+
+@pytest.mark.spec("FLW-30")
 def test_keeps_the_first_cancel_and_a_complete_request(horde: Horde) -> None:
     cancelled = horde.queued()
     horde.cancel(cancelled)

@@ -30,7 +30,7 @@ def test_stores_charges_and_pays(horde: Horde) -> None:
     ]
 
 
-@pytest.mark.spec("SUB-30", "SUB-31", "SUB-34", "SUB-36", "SUB-14")
+@pytest.mark.spec("SUB-30", "SUB-31", "SUB-36", "SUB-14")
 def test_stores_the_whole_reply(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
 
@@ -53,7 +53,7 @@ def test_stores_the_whole_reply(horde: Horde) -> None:
     )
 
 
-@pytest.mark.spec("SUB-35", "SUB-40")
+@pytest.mark.spec("SUB-40")
 def test_replaces_nul_characters(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
 
@@ -135,7 +135,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.spec("SUB-04", "SUB-08", "SUB-20", "SUB-21", "SUB-22", "SUB-45", "SUB-46")
+@pytest.mark.spec("SUB-04", "SUB-20", "SUB-21", "SUB-22", "SUB-45", "SUB-46")
 @pytest.mark.parametrize(("changes", "path"), INVALID)
 def test_refuses_an_invalid_reply_and_leaves_the_job_pending(horde: Horde, changes: dict[str, Any], path: str) -> None:
     _, generation_id = horde.in_flight()
@@ -147,6 +147,49 @@ def test_refuses_an_invalid_reply_and_leaves_the_job_pending(horde: Horde, chang
     assert f"'{path}'" in body["message"]
     assert count_rows("transfers") == before
     assert horde.reply(generation_id)[0] == 200
+
+
+def test_refuses_a_revoked_key(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    one_value("UPDATE api_keys SET revoked_at = now() WHERE user_id = %s RETURNING 1", [horde.owner.id])
+    before = count_rows("transfers")
+
+    for status, body in (horde.reply(generation_id), horde.fault(generation_id)):
+        assert (status, body["rc"]) == (401, "InvalidAPIKey")
+
+    assert count_rows("transfers") == before
+    assert one_value("SELECT count(*) FROM processing_gens WHERE generation IS NULL AND NOT faulted") == 1
+
+
+def test_counts_each_stored_reply_once_for_its_worker(horde: Horde) -> None:
+    for stored in range(1, 4):
+        _, generation_id = horde.in_flight()
+        horde.reply(generation_id)
+        horde.reply(generation_id)
+        assert one_value("SELECT requests_fulfilled FROM workers") == stored
+    _, generation_id = horde.in_flight()
+    horde.fault(generation_id)
+
+    assert one_value("SELECT requests_fulfilled FROM workers") == 3
+
+
+@pytest.mark.parametrize(
+    ("left", "until"),
+    [
+        pytest.param("1 minute", "finished_at + interval '20 minutes'", id="moved on to 20 minutes from the reply"),
+        pytest.param("1 hour", "created + interval '1 hour'", id="never moved back"),
+    ],
+)
+def test_keeps_an_answered_request_for_another_20_minutes(horde: Horde, left: str, until: str) -> None:
+    _, generation_id = horde.in_flight()
+    one_value(
+        "UPDATE waiting_prompts SET expiry = processing_gens.created + %s::interval FROM processing_gens RETURNING 1",
+        [left],
+    )
+
+    horde.reply(generation_id)
+
+    assert one_value("SELECT expiry FROM waiting_prompts") == one_value(f"SELECT {until} FROM processing_gens")
 
 
 @pytest.mark.spec("SUB-24", "SUB-15")
@@ -195,7 +238,7 @@ def test_refuses_a_text_body_for_a_chat_job(horde: Horde) -> None:
     assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
 
 
-@pytest.mark.spec("SUB-25", "SUB-26", "FLW-04", "FLW-19")
+@pytest.mark.spec("SUB-25", "SUB-26", "FLW-04")
 def test_gives_a_job_back(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
     before = count_rows("transfers")

@@ -20,7 +20,24 @@ def found_tasks() -> None:
     app.loader.import_default_modules()
 
 
-@pytest.mark.spec("LSE-04", "LSE-05", "LSE-06", "LSE-08")
+@pytest.mark.spec("LSE-04")
+def test_looks_for_lapsed_leases_every_60_seconds() -> None:
+    [entry] = [entry for entry in BEAT_SCHEDULE.values() if entry["task"] == "requests_app.tasks.abort_lapsed_leases"]
+
+    assert entry["schedule"] == 60
+
+
+@pytest.mark.spec("LSE-04")
+def test_the_scheduled_task_aborts_a_lapsed_lease(horde: Horde) -> None:
+    horde.in_flight()
+    one_value("UPDATE processing_gens SET deadline = now() - interval '1 s' RETURNING 1")
+
+    tasks.abort_lapsed_leases()
+
+    assert one_value("SELECT faulted FROM processing_gens") is True
+
+
+@pytest.mark.spec("LSE-06", "LSE-08")
 def test_aborts_a_lease_after_its_150_seconds(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
     popped_at = one_value("SELECT created FROM processing_gens")
@@ -30,15 +47,35 @@ def test_aborts_a_lease_after_its_150_seconds(horde: Horde) -> None:
 
     body = horde.status(request_id)[1]
     assert (body["waiting"], body["processing"], body["restarted"]) == (1, 0, 1)
-    assert horde.reply(generation_id)[1]["rc"] == "AbortedGen"
+    assert horde.reply(generation_id) == (
+        400,
+        {
+            "message": f"Processing Generation with ID {generation_id} took too long to process "
+            "and has been aborted! Generations must complete within 150 seconds.",
+            "rc": "AbortedGen",
+        },
+    )
     assert one_value("SELECT aborted_jobs FROM workers") == 1
 
 
-def test_takes_a_reply_past_the_deadline_until_the_sweep_has_come(horde: Horde) -> None:
+@pytest.mark.spec("LSE-06")
+def test_states_the_lease_the_generation_had(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
+    one_value("UPDATE processing_gens SET job_ttl = 163, deadline = created + interval '163 s' RETURNING 1")
+    assert faults.abort_lapsed(now=clock.now() + timedelta(seconds=200)) == 1
+
+    assert horde.reply(generation_id)[1]["message"].endswith("Generations must complete within 163 seconds.")
+
+
+@pytest.mark.spec("LSE-05")
+def test_takes_a_reply_past_the_deadline_until_the_sweep_has_come(horde: Horde) -> None:
+    _, before_the_sweep = horde.in_flight()
+    _, after_the_sweep = horde.in_flight()
     one_value("UPDATE processing_gens SET deadline = now() - interval '50 s' RETURNING 1")
 
-    assert horde.reply(generation_id)[0] == 200
+    assert horde.reply(before_the_sweep)[0] == 200
+    tasks.abort_lapsed_leases()
+    assert horde.reply(after_the_sweep)[1]["rc"] == "AbortedGen"
 
 
 def test_aborts_one_batch_a_run(horde: Horde) -> None:

@@ -10,9 +10,37 @@ from django.db import transaction
 
 from billing_app.selectors import ledger
 from hordechat.infra import clock
+from requests_app.models import Generation
 from requests_app.services import expiry, faults
 from tests.horde import Horde, count_rows, one_value
-from tests.races import PARALLEL, at_once, codes
+from tests.races import PARALLEL, at_once, behind_a_lock_on, codes, slow_writes, watching
+
+REPLY_COLUMNS = (
+    "message", "finish_reason", "native_finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens",
+)  # fmt: skip
+NOTHING_STORED = dict.fromkeys(REPLY_COLUMNS)
+
+
+def numbered_reply(number: int) -> dict[str, Any]:
+    """Return a reply that differs from every other number's in all it stores."""
+    return {
+        "message": {"role": "assistant", "content": f"Reply {number}"},
+        "finish_reason": ("stop", "length")[number % 2],
+        "native_finish_reason": f"native {number}",
+        "prompt_tokens": 100 + number,
+        "completion_tokens": 200 + number,
+        "reasoning_tokens": 300 + number,
+    }
+
+
+def stored_reply() -> dict[str, Any]:
+    """Return what the one generation stored of a reply, after a check that its columns agree with each other."""
+    generation = Generation.objects.values(*REPLY_COLUMNS, "generation", "charge_basis", "kudos").get()
+    stored = {column: generation[column] for column in REPLY_COLUMNS}
+    is_stored = stored["message"] is not None
+    assert generation["generation"] == (stored["message"]["content"] if is_stored else None)
+    assert (generation["charge_basis"] is not None, generation["kudos"] > 0) == (is_stored, is_stored)
+    return stored
 
 
 def assert_sound_ledger() -> None:
@@ -99,14 +127,91 @@ def test_two_owners_racing_for_a_name_get_one_worker(committed_horde: Horde) -> 
 
 
 @pytest.mark.spec("SUB-32", "SUB-42", "PRC-01")
-def test_one_of_many_equal_replies_is_paid(committed_horde: Horde) -> None:
-    _, generation_id = committed_horde.in_flight()
+@pytest.mark.parametrize("attempt", range(5))
+def test_one_of_many_replies_is_stored_and_paid(committed_horde: Horde, attempt: int) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+    replies = [numbered_reply(number) for number in range(PARALLEL)]
 
-    answers = at_once(*[lambda: committed_horde.reply(generation_id)] * PARALLEL)
+    *answers, fault = at_once(
+        *[lambda reply=reply: committed_horde.reply(generation_id, **reply) for reply in replies],
+        lambda: committed_horde.fault(generation_id),
+    )
 
-    assert codes(answers) == ["200"] + ["DuplicateGen"] * (PARALLEL - 1)
-    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 1
+    winners = [reply for reply, (status, _) in zip(replies, answers, strict=True) if status == 200]
+    assert len(winners) == (1 if fault[1].get("rc") == "DuplicateGen" else 0)
+    assert stored_reply() == (winners[0] if winners else NOTHING_STORED)
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == len(winners)
+    assert one_value("SELECT requests_fulfilled FROM workers") == len(winners)
+    assert one_value("SELECT n FROM waiting_prompts WHERE id = %s", [request_id]) == 1 - len(winners)
     assert_sound_ledger()
+
+
+@pytest.mark.spec("SUB-32")
+def test_a_reply_behind_another_one_writes_nothing(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        first = line.join(lambda: committed_horde.reply(generation_id, **numbered_reply(1)))
+        second = line.join(lambda: committed_horde.reply(generation_id, **numbered_reply(2)))
+
+    assert (codes([first.result()]), codes([second.result()])) == (["200"], ["DuplicateGen"])
+    assert stored_reply() == numbered_reply(1)
+
+
+@pytest.mark.spec("SUB-32")
+def test_a_reply_behind_a_cancel_that_ended_its_generation_writes_nothing(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        reply = line.join(lambda: committed_horde.reply(generation_id))
+        one_value("UPDATE processing_gens SET faulted = true, cancelled = true RETURNING 1")
+
+    assert codes([reply.result()]) == ["AbortedGen"]
+    assert stored_reply() == NOTHING_STORED
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 0
+
+
+def test_a_reply_waits_for_its_request_and_holds_nothing_meanwhile(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        reply = line.join(lambda: committed_horde.reply(generation_id))
+        assert one_value("SELECT count(*) FROM (SELECT 1 FROM processing_gens FOR UPDATE NOWAIT) g") == 1
+
+    assert reply.result()[0] == 200
+
+
+@pytest.mark.spec("FLW-19")
+@pytest.mark.parametrize("way", ["the worker's fault", "the sweep"])
+def test_a_fault_and_its_restart_appear_together(committed_horde: Horde, way: str) -> None:
+    _, generation_id = committed_horde.in_flight()
+    late = clock.now() + timedelta(seconds=200)
+    look = """
+        SELECT processing_gens.faulted, waiting_prompts.n, (SELECT count(*) FROM queue_rows)
+          FROM processing_gens
+          JOIN waiting_prompts ON waiting_prompts.id = processing_gens.request_id
+    """
+
+    with slow_writes("processing_gens", "waiting_prompts", "queue_rows", "workers"), watching(look) as seen:
+        if way == "the sweep":
+            assert faults.abort_lapsed(now=late) == 1
+        else:
+            assert committed_horde.fault(generation_id)[0] == 200
+
+    assert seen == {(False, 0, 0), (True, 1, 1)}
+
+
+def test_a_sweep_spares_a_lease_that_was_renewed_while_it_waited(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+    late = clock.now() + timedelta(seconds=200)
+
+    with behind_a_lock_on(request_id) as line:
+        sweep = line.join(lambda: faults.abort_lapsed(now=late))
+        one_value("UPDATE processing_gens SET deadline = %s RETURNING 1", [late + timedelta(seconds=1)])
+
+    assert sweep.result() == 0
+    assert one_value("SELECT faulted FROM processing_gens") is False
+    assert committed_horde.reply(generation_id)[0] == 200
 
 
 def test_a_slot_comes_back_once_from_many_faults(committed_horde: Horde) -> None:
@@ -157,6 +262,47 @@ def test_a_cancel_against_a_fault(committed_horde: Horde, attempt: int) -> None:
     body = committed_horde.status(request_id)[1]
     assert (body["waiting"], body["done"]) == (0, True)
     assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
+def test_a_cancel_behind_a_fault_takes_its_slot_out_again(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        line.join(lambda: committed_horde.fault(generation_id))
+        line.join(lambda: committed_horde.cancel(request_id))
+
+    assert one_value("SELECT n FROM waiting_prompts WHERE cancelled_at IS NOT NULL") == 0
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+    assert committed_horde.status(request_id)[1]["done"] is True
+
+
+def test_a_cancel_behind_a_reply_finds_the_request_complete(committed_horde: Horde) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        line.join(lambda: committed_horde.reply(generation_id))
+        line.join(lambda: committed_horde.cancel(request_id))
+
+    assert one_value("SELECT count(*) FROM waiting_prompts WHERE cancelled_at IS NULL") == 1
+    assert committed_horde.status(request_id)[1]["finished"] == 1
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_cancel_against_a_reply_and_a_fault(committed_horde: Horde, attempt: int) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    _, reply, fault = at_once(
+        lambda: committed_horde.cancel(request_id),
+        lambda: committed_horde.reply(generation_id),
+        lambda: committed_horde.fault(generation_id),
+    )
+
+    body = committed_horde.status(request_id)[1]
+    assert codes([reply, fault]) in (["200", "AbortedGen"], ["200", "DuplicateGen"])
+    assert (body["waiting"], body["processing"], body["done"]) == (0, 0, True)
+    assert (body["finished"], body["restarted"]) == ((1, 0) if reply[0] == 200 else (0, 1))
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+    assert_sound_ledger()
 
 
 @pytest.mark.parametrize("attempt", range(5))

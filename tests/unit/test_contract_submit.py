@@ -101,7 +101,7 @@ def test_keeps_no_unknown_key_of_a_message() -> None:
     assert read(message=message(annotations=[], refusal=None, tool_calls=None)).message == MESSAGE
 
 
-@pytest.mark.spec("SUB-20", "SUB-48")
+@pytest.mark.spec("SUB-20")
 @pytest.mark.parametrize(
     ("sent", "path"),
     [
@@ -128,7 +128,7 @@ def test_refuses_a_broken_message_with_its_path(sent: object, path: str) -> None
     assert error.message.startswith(f"The reply is invalid: '{path}': ")
 
 
-@pytest.mark.spec("SUB-07", "SUB-08", "SUB-21")
+@pytest.mark.spec("SUB-07", "SUB-21")
 def test_takes_three_finish_reasons_without_calls() -> None:
     for reason in ("stop", "length", "content_filter"):
         assert read(finish_reason=reason).finish_reason == reason
