@@ -15,6 +15,20 @@ class SubmittedAnswer(StrictModel):
     message: str | None = Field(None, description="A warning: no online worker can serve the request now.")
 
 
+class ResolvedRequest(StrictModel):
+    """What a request would be run with."""
+
+    context_fit: str = Field(description="How its context was sized: `grow` where trimming was allowed too.")
+
+
+class QuotedAnswer(StrictModel):
+    """What a dry run answers: nothing was queued."""
+
+    kudos: float = Field(description="The most the request is estimated to cost.")
+    estimated_prompt_tokens: int = Field(description="The estimate of the messages that would be kept.")
+    resolved: ResolvedRequest
+
+
 class GenerationStatus(StrictModel):
     """One finished generation."""
 

@@ -1,6 +1,7 @@
 """What the OpenAPI document says about a route, from the contract's pydantic models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -32,14 +33,16 @@ def documented(
     body: type[BaseModel] | None = None,
     status: int = 200,
     needs_key: bool = False,
+    others: Mapping[int, type[BaseModel]] = MappingProxyType({}),
     refusals: tuple[ErrorCode, ...] = (),
+    is_rate_limited: bool = True,
     tag: str,
 ) -> Callable[[View], View]:
     """Describe a route: its body, its answer, and the return codes it may refuse with."""
     codes: dict[int, list[ErrorCode]] = {}
-    for code in refusals:
+    for code in {*refusals, *((ErrorCode.RATE_LIMIT_EXCEEDED,) if is_rate_limited else ())}:
         codes.setdefault(int(STATUS_BY_CODE[code]), []).append(code)
-    responses: dict[int, object] = {status: answers}
+    responses: dict[int, object] = {status: answers, **others}
     for refused, names in codes.items():
         responses[refused] = OpenApiResponse(Refusal, description=", ".join(sorted(names)))
     parameters = [API_KEY, CLIENT_AGENT] if needs_key else []

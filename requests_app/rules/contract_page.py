@@ -17,6 +17,7 @@ from hordechat.generated_page import GeneratedPage
 from requests_app.rules.served import NOT_YET_SERVED
 
 CODES: Mapping[ErrorCode, str] = {
+    ErrorCode.RATE_LIMIT_EXCEEDED: "The address or the API key submitted too often; the body is not read.",
     ErrorCode.REQUEST_TOO_LARGE: "The body is longer than 36 MiB, declared or counted; the rest is not read.",
     ErrorCode.NUL_BYTE_IN_PAYLOAD: "A string or key holds a NUL character.",
     ErrorCode.BAD_REQUEST: "The body is no JSON object, or a value has a wrong shape, type or range.",

@@ -19,10 +19,7 @@ NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
     "horde.validated_backends": lambda sent: sent.horde.validated_backends,
     "horde.slow_workers": lambda sent: not sent.horde.slow_workers,
     "horde.conformance": lambda sent: sent.horde.conformance != "strict",
-    "horde.max_context_length": lambda sent: sent.horde.max_context_length is not None,
-    "horde.context_fit": lambda sent: sent.horde.context_fit != "truncate_oldest",
     "horde.max_kudos": lambda sent: sent.horde.max_kudos is not None,
-    "horde.dry_run": lambda sent: sent.horde.dry_run,
     "horde.operation_key": lambda sent: sent.horde.operation_key is not None,
 }
 """Each path with the question whether a submission asks for it; a key without effect asks for nothing.

@@ -44,6 +44,15 @@ class Accepted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quoted:
+    """A dry run's result: what the request would cost and be run with."""
+
+    quote: Decimal
+    prompt_tokens: int
+    context_fit: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewRequest:
     """A chat request as it is about to be stored: judged, sized, its needs derived."""
 
@@ -59,8 +68,8 @@ class NewRequest:
 
 def submit_chat(
     *, api_key: str, submission: ChatSubmission, address: str | None, client_agent: str, now: datetime
-) -> Accepted:
-    """Queue a chat request.
+) -> Accepted | Quoted:
+    """Queue a chat request; of a dry run, return what it would cost and leave nothing.
 
     Raises:
         UnsupportedChatParameter: a documented key this server does not serve yet.
@@ -78,6 +87,9 @@ def submit_chat(
         raise InvalidApiKey
     _require_served_models(submission, facts)
     sized = _size(submission, facts)
+    quote = _quote(submission, sized)
+    if submission.horde.dry_run:
+        return Quoted(quote=quote, prompt_tokens=sized.prompt_tokens, context_fit=_sizing_mode(submission))
     if any(message.image_count for message in sized.messages):
         raise ChatImageStorageUnavailable
     request = NewRequest(
@@ -89,17 +101,26 @@ def submit_chat(
         address=address,
         client_agent=client_agent,
     )
-    request_id = _activate(request, facts=facts, now=now)
+    return Accepted(
+        id=_activate(request, facts=facts, now=now),
+        quote=quote,
+        warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE,
+    )
+
+
+def _quote(submission: ChatSubmission, sized: Sized) -> Decimal:
+    """Return the estimate a client is told: by the first listed model, for the request as it was sized."""
     each = pricing.quote(
         [reference.find(model) for model in submission.models],
         max_length=sized.max_length,
         max_context_length=sized.max_context_length,
     )
-    return Accepted(
-        id=request_id,
-        quote=pricing.request_quote(each, n=1),
-        warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE,
-    )
+    return pricing.request_quote(each, n=1, image_count=sum(message.image_count for message in sized.messages))
+
+
+def _sizing_mode(submission: ChatSubmission) -> str:
+    """Return the mode the context was sized under: trimming comes after growth, and runs under it (CTX-37)."""
+    return "grow" if submission.horde.context_fit == "truncate_oldest" else submission.horde.context_fit
 
 
 def _require_served_models(submission: ChatSubmission, facts: IntakeFacts) -> None:

@@ -10,7 +10,7 @@ from rest_framework.viewsets import ViewSet
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatBody
 from hordechat.contract.limits import MAX_CHAT_BODY_BYTES
-from hordechat.contract.status import ChatStatus, SubmittedAnswer
+from hordechat.contract.status import ChatStatus, QuotedAnswer, ResolvedRequest, SubmittedAnswer
 from hordechat.errors import ErrorCode
 from hordechat.http import body, headers
 from hordechat.http.documents import documented
@@ -30,19 +30,26 @@ class ChatSubmitViewSet(ViewSet):
         answers=SubmittedAnswer,
         status=HTTPStatus.ACCEPTED,
         needs_key=True,
+        others={HTTPStatus.OK: QuotedAnswer},
         refusals=tuple(contract_page.CODES),
     )
     def create(self, request: Request) -> Response:
-        """Queue a chat request."""
+        """Queue a chat request; with `horde.dry_run` answer 200 with what it would cost, and queue nothing."""
         submission = chat.parse(body.read_object(request, limit_bytes=MAX_CHAT_BODY_BYTES))
-        accepted = intake.submit_chat(
+        result = intake.submit_chat(
             api_key=headers.get_api_key(request),
             submission=submission,
             address=headers.find_address(request),
             client_agent=headers.get_client_agent(request),
             now=clock.now(),
         )
-        answer = SubmittedAnswer(id=str(accepted.id), kudos=float(accepted.quote), message=accepted.warning)
+        if isinstance(result, intake.Quoted):
+            resolved = ResolvedRequest(context_fit=result.context_fit)
+            quoted = QuotedAnswer(
+                kudos=float(result.quote), estimated_prompt_tokens=result.prompt_tokens, resolved=resolved
+            )
+            return Response(quoted.model_dump())
+        answer = SubmittedAnswer(id=str(result.id), kudos=float(result.quote), message=result.warning)
         return Response(answer.model_dump(exclude_none=True), status=HTTPStatus.ACCEPTED)
 
 

@@ -44,7 +44,7 @@ def test_the_reference_shows_the_chat_body_with_an_example(live: LiveHorde, tmp_
 
     for path in ("/api/v2/generate/chat/async", "/api/v2/generate/text/pop", "/api/v2/find_user"):
         assert f'data-path="{path}"' in document
-    assert "Queue a chat request." in document
+    assert "Queue a chat request" in document
     assert "demo/echo" in document
 
 
