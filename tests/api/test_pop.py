@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from requests_app.models import Generation, QueueRow, Request
+from requests_app.selectors.candidates import CANDIDATES_A_POP
 from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
 from workers_app.rules.capabilities import mask_of
 
@@ -207,6 +208,15 @@ def test_hands_out_equals_by_age_then_by_id(horde: Horde) -> None:
     handed = [horde.pop(chat_features=features)[1]["id"] for _ in requests]
 
     assert [Generation.objects.get(id=job).request_id for job in handed] == [*expected, youngest]
+
+
+def test_hands_out_the_oldest_of_more_equals_than_a_pop_looks_at(horde: Horde) -> None:
+    horde.pop()
+    requests = sorted(UUID(horde.submit()[1]["id"]) for _ in range(CANDIDATES_A_POP + 1))
+    QueueRow.objects.update(order_key=0, created=datetime(2026, 1, 2, tzinfo=UTC))
+    QueueRow.objects.filter(request_id=requests[-1]).update(created=datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert Generation.objects.get(id=horde.pop()[1]["id"]).request_id == requests[-1]
 
 
 @pytest.mark.parametrize(
