@@ -28,6 +28,7 @@ class ErrorCode(StrEnum):
     NO_ELIGIBLE_WORKER = "NoEligibleWorker"
     NUL_BYTE_IN_PAYLOAD = "NulByteInPayload"
     PROMPT_EXCEEDS_CONTEXT = "PromptExceedsContext"
+    RATE_LIMIT_EXCEEDED = "RateLimitExceeded"
     REQUEST_NOT_FOUND = "RequestNotFound"
     REQUEST_TOO_LARGE = "RequestTooLarge"
     ROUTE_NOT_FOUND = "RouteNotFound"

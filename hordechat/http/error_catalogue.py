@@ -89,6 +89,11 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "The conversation and the reply asked for do not fit the context.",
         "Shorten the conversation or lower `max_tokens`.",
     ),
+    ErrorCode.RATE_LIMIT_EXCEEDED: Entry(
+        "The address or the API key sent more requests to this route than it may in a second, minute, hour or day.",
+        "Wait the seconds of the `Retry-After` header. `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the end of the "
+        "period as Unix time, come with every answer, so that a client can keep below the limit.",
+    ),
     ErrorCode.REQUEST_NOT_FOUND: Entry(
         "No request of this family has this id.",
         f"Check the id; requests are kept for {limits.REQUEST_LIFE_SECONDS // 60} minutes after their last activity.",

@@ -2,6 +2,7 @@
 
 from ipaddress import ip_address
 
+from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.request import Request
 
@@ -34,10 +35,23 @@ def get_client_agent(request: HttpRequest | Request) -> str:
 
 
 def find_address(request: HttpRequest | Request) -> str | None:
-    """Return the address the connection comes from, None behind a unix socket."""
+    """Return the address the connection comes from, None behind a unix socket.
+
+    Behind proxies of the operator's own (`HORDE_TRUSTED_PROXY_HOPS`) it is the address the outermost of them saw: what
+    stands further left in `X-Forwarded-For` is the client's own claim.
+    """
+    connection = _parse_address(request.META.get("REMOTE_ADDR", ""))
+    hops: int = settings.HORDE.trusted_proxy_hops
+    if not hops:
+        return connection
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    # With fewer entries than proxies somebody came past one of them.
+    return (_parse_address(forwarded[-hops].strip()) if len(forwarded) >= hops else None) or connection
+
+
+def _parse_address(text: str) -> str | None:
     # The zone of a link-local address (`fe80::1%eth0`) means something on this machine alone, and is no `inet`.
-    address: str = request.META.get("REMOTE_ADDR", "").partition("%")[0]
     try:
-        return str(ip_address(address))
+        return str(ip_address(text.partition("%")[0]))
     except ValueError:
         return None

@@ -53,6 +53,15 @@ class RefusedMethod(HordeError):
         super().__init__(f"The method {method[:MAX_REFUSED_VALUE_CHARACTERS]} is not allowed on this route.")
 
 
+class RateLimitExceeded(HordeError):
+    """A caller sent more requests to a route than it may; nothing was read and nothing done."""
+
+    code: ClassVar = ErrorCode.RATE_LIMIT_EXCEEDED
+
+    def __init__(self, *, limit: str, caller: str) -> None:
+        super().__init__(f"This {caller} has used up its limit of {limit}; the Retry-After header says how long.")
+
+
 class MalformedRequest(HordeError):
     """The request is broken below the body: its host, its headers, its encoding."""
 

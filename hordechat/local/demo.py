@@ -14,7 +14,14 @@ QUESTION = "Good morning! Who are you, and who answers me here?"
 MODEL = "demo/echo"
 WORKER_SECONDS = 30
 REPLY_SECONDS = 30
+SUBMIT_PAUSE_SECONDS = 0.6
+"""Between tries; an account may submit twice a second."""
+
 POLL_SECONDS = 0.1
+PATIENT_POLL_SECONDS = 1.0
+POLLS_AT_FIRST = 20
+"""A status may be read 60 times a minute: often while the reply can come at any moment, then once a second."""
+
 NOT_YET = {"UnknownChatModel", "NoEligibleWorker"}
 """What a submit is refused with until the demo worker has asked for work once."""
 
@@ -80,18 +87,20 @@ def _submit(api: Api, api_key: str) -> tuple[float, str]:
             return started, str(answer["id"])
         if answer.get("rc") not in NOT_YET or time.monotonic() > deadline:
             raise Refused(f"The chat request was refused with {status}: {json.dumps(answer)}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(SUBMIT_PAUSE_SECONDS)
 
 
 def _wait_for_reply(api: Api, request_id: str) -> dict[str, object]:
     deadline = time.monotonic() + REPLY_SECONDS
+    polls = 0
     while time.monotonic() < deadline:
         status, answer = get_json(api.port, f"/api/v2/generate/chat/status/{request_id}")
         if status != http.HTTPStatus.OK:
             raise Refused(f"The status of the chat request was refused with {status}: {json.dumps(answer)}")
         if answer.get("done"):
             return answer
-        time.sleep(POLL_SECONDS)
+        polls += 1
+        time.sleep(POLL_SECONDS if polls < POLLS_AT_FIRST else PATIENT_POLL_SECONDS)
     raise Refused(f"The chat request was not answered in {REPLY_SECONDS} s; the log of the demo worker says more.")
 
 

@@ -24,10 +24,12 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
 ]
 
-# The API needs the first three alone; the admin's middleware is cheap for requests that touch no session.
+# The API needs the first four alone; the admin's middleware is cheap for requests that touch no session.
 MIDDLEWARE = [
     "hordechat.http.middleware.RequestIdMiddleware",
     "hordechat.http.middleware.PublicHeadersMiddleware",
+    # Before any that may read a body (ORD-24).
+    "hordechat.http.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -95,10 +97,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 redis_timeout_seconds = HORDE.redis_timeout_milliseconds / 1000
 CACHES = {
-    "default": {
+    alias: {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": HORDE.redis_database(env.REDIS_CACHE_DATABASE),
-        "KEY_PREFIX": "horde",
+        "KEY_PREFIX": prefix,
         "OPTIONS": {
             "CLIENT_CLASS": "django_redis.client.DefaultClient",
             "SOCKET_CONNECT_TIMEOUT": redis_timeout_seconds,
@@ -106,7 +108,10 @@ CACHES = {
             "IGNORE_EXCEPTIONS": True,
         },
     }
+    for alias, prefix in (("default", "horde"), ("rate_limits", "horde-rates"))
 }
+RATELIMIT_USE_CACHE = "rate_limits"
+RATELIMIT_FAIL_OPEN = True
 
 AUTH_USER_MODEL = "billing_app.User"
 LOGIN_URL = "/admin/login/"

@@ -6,10 +6,14 @@ A bad value stops the start with a sentence that names the variable. `docs/setti
 import os
 import socket
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from hordechat.settings import rates
+from hordechat.settings.rates import Rate
 
 REDIS_CACHE_DATABASE = 0
 REDIS_BROKER_DATABASE = 1
@@ -69,6 +73,24 @@ def _require_peppers(value: str) -> str:
             )
             raise ValueError(message)
     return value
+
+
+def _require_rates(value: str) -> str:
+    rates.parse(value)
+    return value
+
+
+def _require_networks(value: str) -> str:
+    try:
+        _networks_of(value)
+    except ValueError:
+        message = "has to look like 203.0.113.7,2001:db8::/32, addresses or networks"
+        raise ValueError(message) from None
+    return value
+
+
+def _networks_of(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(entry.strip(), strict=False) for entry in value.split(",") if entry.strip())
 
 
 class Environment(BaseModel):
@@ -134,6 +156,38 @@ class Environment(BaseModel):
         le=5000,
         description="How long a request waits for Redis to connect or answer, in milliseconds.",
     )
+    rate_limits_enabled: bool = Field(
+        True,
+        alias="HORDE_RATE_LIMITS_ENABLED",
+        description="Whether callers are held to rate limits. Without Redis nobody is, until it is back.",
+    )
+    chat_submit_short_rates: Annotated[str, AfterValidator(_require_rates)] = Field(
+        "2/second",
+        alias="HORDE_CHAT_REQUEST_2SEC_LIMIT_PER_IP",
+        description="How many chat requests one address may submit in the short run, as `<count>/<period>`; several "
+        "limits, `5/second;300/minute`, hold all at once. Periods are `second`, `minute`, `hour` and `day`. "
+        "An IPv6 address counts as its /64 network.",
+    )
+    chat_submit_long_rates: Annotated[str, AfterValidator(_require_rates)] = Field(
+        "90/minute",
+        alias="HORDE_CHAT_REQUEST_90MIN_LIMIT_PER_IP",
+        description="The same in the long run; both settings hold at once.",
+    )
+    rate_limits_whitelist: Annotated[str, AfterValidator(_require_networks)] = Field(
+        "",
+        alias="HORDE_RATE_LIMITS_WHITELIST",
+        description="Addresses or networks of services that submit for many people, comma separated. Each address may "
+        "submit 10 requests a second and 300 a minute, whatever the settings above say.",
+    )
+    trusted_proxy_hops: int = Field(
+        0,
+        alias="HORDE_TRUSTED_PROXY_HOPS",
+        ge=0,
+        le=10,
+        description="How many proxies of your own stand before the API, each adding the address it was called from to "
+        "`X-Forwarded-For`. 0: the header is ignored, and the address is the connection's; behind a unix socket, where "
+        "a connection has none, all callers then share one.",
+    )
     text_model_reference: Annotated[str, AfterValidator(_require_url_or_path)] = Field(
         "",
         alias="HORDE_IMAGE_LLM_REFERENCE",
@@ -187,6 +241,16 @@ class Environment(BaseModel):
         if parts.scheme == "unix":
             return f"unix://{parts.netloc}{parts.path}?db={number}"
         return parts._replace(path=f"/{number}").geturl()
+
+    @property
+    def chat_submit_rates(self) -> tuple[Rate, ...]:
+        """What one address may submit of chat requests, each limit once."""
+        return rates.parse(f"{self.chat_submit_short_rates};{self.chat_submit_long_rates}")
+
+    @property
+    def whitelisted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The addresses with the rate limits of services."""
+        return _networks_of(self.rate_limits_whitelist)
 
     @property
     def broker_url(self) -> str:
