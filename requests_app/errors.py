@@ -1,6 +1,7 @@
 """Refusals around requests, their queue and their replies."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import ClassVar
 from uuid import UUID
 
@@ -38,6 +39,45 @@ class PromptExceedsContext(HordeError):
         super().__init__(
             f"The prompt is estimated at {prompt_tokens} tokens, which with max_length {max_length} "
             f"does not fit a context of {context} tokens."
+        )
+
+
+class ChatAdmissionDisabled(HordeError):
+    """The operator takes no new chat requests."""
+
+    code: ClassVar = ErrorCode.CHAT_ADMISSION_DISABLED
+
+    def __init__(self) -> None:
+        super().__init__("Chat requests are not being admitted at the moment. Please try again later.")
+
+
+class OperationKeyConflict(HordeError):
+    """The key belongs to another request of the same user."""
+
+    code: ClassVar = ErrorCode.OPERATION_KEY_CONFLICT
+
+    def __init__(self) -> None:
+        super().__init__("This operation key was already used for a different request.")
+
+
+class TooManyPrompts(HordeError):
+    """The user has as many slots waiting as they may."""
+
+    code: ClassVar = ErrorCode.TOO_MANY_PROMPTS
+
+    def __init__(self, *, waiting: int, limit: int, is_anonymous: bool) -> None:
+        hint = " An account of your own has a limit of its own." if is_anonymous else ""
+        super().__init__(f"This would make {waiting} waiting requests, and the limit is {limit}.{hint}")
+
+
+class ChatKudosCapExceeded(HordeError):
+    """The request is estimated to cost more than its client is willing to pay."""
+
+    code: ClassVar = ErrorCode.CHAT_KUDOS_CAP_EXCEEDED
+
+    def __init__(self, *, estimate: Decimal, cap: int) -> None:
+        super().__init__(
+            f"This request is estimated to cost {estimate} kudos at current pricing, above its max_kudos of {cap}."
         )
 
 

@@ -58,6 +58,8 @@ class Request(models.Model):
     active = models.BooleanField(db_default=False)
     faulted = models.BooleanField(db_default=False)
     consumed_kudos = kudos_field()
+    quoted_kudos = models.DecimalField(max_digits=18, decimal_places=2, null=True)
+    """The estimate its client was told, which a repeated submission is told again."""
     order_key = models.BigIntegerField(null=True)
     """Place in the queue, larger first; fixed at activation."""
     feature_mask = models.BigIntegerField(db_default=0)

@@ -35,6 +35,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "Correct what the message names; `errors`, when present, has a sentence for each path. "
         "A missing `apikey` header is reported there too.",
     ),
+    ErrorCode.CHAT_ADMISSION_DISABLED: Entry(
+        "The operator takes no new chat requests now; what is queued is served.",
+        "Try again later. A request you sent before is found by repeating it under its operation key.",
+    ),
     ErrorCode.CHAT_DECLARATION_INVALID: Entry(
         "The chat fields of a pop do not fit together.",
         "Correct the field the message names. Nothing was handed out, and the last valid declaration stands.",
@@ -42,6 +46,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE: Entry(
         "The request carries images and the server has nowhere to keep them now; nothing was queued or charged.",
         "Try again later, or send the request without its images.",
+    ),
+    ErrorCode.CHAT_KUDOS_CAP_EXCEEDED: Entry(
+        "The request is estimated to cost more than its `horde.max_kudos`.",
+        "Raise the cap, ask for fewer tokens, or send a shorter conversation.",
     ),
     ErrorCode.CHAT_MODEL_MISMATCH: Entry(
         "A reply or fault names another model than its job was assigned to.",
@@ -85,6 +93,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "A string or key of the body holds the character U+0000, which cannot be stored.",
         "Remove the character or replace it.",
     ),
+    ErrorCode.OPERATION_KEY_CONFLICT: Entry(
+        "The operation key names another request of yours, which was not sent with this body.",
+        "Use a new key for a new request, or send the first request's body again.",
+    ),
     ErrorCode.PROMPT_EXCEEDS_CONTEXT: Entry(
         "The conversation and the reply asked for do not fit the context.",
         "Shorten the conversation or lower `max_tokens`.",
@@ -115,6 +127,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: Entry(
         f"The messages of a request hold more than {limits.MAX_CHAT_IMAGE_COUNT} images together.",
         "Send fewer images.",
+    ),
+    ErrorCode.TOO_MANY_PROMPTS: Entry(
+        "You have as many requests waiting as your account may.",
+        "Wait until some are served, or cancel them. The limit is `concurrency` in what `find_user` shows.",
     ),
     ErrorCode.TOO_MANY_STOP_SEQUENCES: Entry(
         f"`stop` holds more than {limits.MAX_STOP_SEQUENCES} different sequences.", "Send fewer sequences."

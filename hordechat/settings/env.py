@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hordechat.settings import rates
 from hordechat.settings.rates import Rate
@@ -93,6 +93,11 @@ def _networks_of(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(ip_network(entry.strip(), strict=False) for entry in value.split(",") if entry.strip())
 
 
+def _is_not_off(value: object) -> bool:
+    """Read a switch that is on unless it is plainly off (ADM-11)."""
+    return str(value).strip().lower() not in {"0", "false", "no", "off"}
+
+
 class Environment(BaseModel):
     """Every variable the project reads, under the name it has in the environment."""
 
@@ -135,6 +140,11 @@ class Environment(BaseModel):
     )
     port: int = Field(
         7001, alias="HORDE_PORT", ge=1, le=65535, description="The port the API listens on, as `Horde-Node` shows it."
+    )
+    chat_admission_enabled: Annotated[bool, BeforeValidator(_is_not_off)] = Field(
+        True,
+        alias="HORDE_CHAT_ADMISSION_ENABLED",
+        description="`0`, `false`, `no` or `off` refuses new chat requests; what is queued is served to its end.",
     )
     database_pool_size: int = Field(
         4,

@@ -28,10 +28,14 @@ CODES: Mapping[ErrorCode, str] = {
     ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: "The messages hold too many images.",
     ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED: "An image, or all of them together, is too large.",
     ErrorCode.CHAT_REQUEST_CONFLICT: "Two values contradict each other, or `openai_guards` misses the word json.",
+    ErrorCode.OPERATION_KEY_CONFLICT: "The operation key was used for another request.",
+    ErrorCode.CHAT_ADMISSION_DISABLED: "The operator takes no new chat requests.",
     ErrorCode.INVALID_API_KEY: "Nobody has the API key.",
+    ErrorCode.TOO_MANY_PROMPTS: "The user has as many requests waiting as they may.",
     ErrorCode.UNKNOWN_CHAT_MODEL: "A model nobody knows; every entry of `models` has to be known.",
     ErrorCode.NO_ELIGIBLE_WORKER: "No worker serves one of the models now.",
     ErrorCode.PROMPT_EXCEEDS_CONTEXT: "The conversation does not fit, as far as `context_fit` lets it be changed.",
+    ErrorCode.CHAT_KUDOS_CAP_EXCEEDED: "The request is estimated to cost more than `max_kudos`.",
     ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE: "The request holds images, and there is nowhere to keep them.",
 }
 """Each return code of the chat submit and when it is given, in the order things are judged."""

@@ -19,8 +19,6 @@ NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
     "horde.validated_backends": lambda sent: sent.horde.validated_backends,
     "horde.slow_workers": lambda sent: not sent.horde.slow_workers,
     "horde.conformance": lambda sent: sent.horde.conformance != "strict",
-    "horde.max_kudos": lambda sent: sent.horde.max_kudos is not None,
-    "horde.operation_key": lambda sent: sent.horde.operation_key is not None,
 }
 """Each path with the question whether a submission asks for it; a key without effect asks for nothing.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from billing_app.rules.accounts import ANONYMOUS_USER_ID
 from billing_app.selectors import keys
 from hordechat.contract.limits import ONLINE_SECONDS
 from hordechat.infra import sql
@@ -18,6 +19,9 @@ class IntakeFacts:
     user_id: int | None
     account_id: int | None
     posted_kudos: Decimal | None
+    concurrency: int | None
+    """How many slots the user may have waiting."""
+    waiting_slots: int
     known_models: list[str]
     serving_workers: int
     largest_length: int | None
@@ -47,6 +51,7 @@ def get(
         {
             "key_hashes": keys.candidate_hashes(api_key),
             "models": list(models),
+            "anonymous": ANONYMOUS_USER_ID,
             "needs": list(needs),
             "online_since": now - timedelta(seconds=ONLINE_SECONDS),
         },

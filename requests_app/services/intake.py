@@ -6,26 +6,39 @@ from decimal import Decimal
 from uuid import UUID, uuid4
 
 import orjson
-from django.db import transaction
+from django.conf import settings
+from django.db import IntegrityError, transaction
 from psycopg.types.json import Jsonb
 
 from billing_app.errors import InvalidApiKey
 from billing_app.rules import pricing
-from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.rules.accounts import ANONYMOUS_USER_ID, HouseAccount, TransferKind
+from billing_app.selectors import locked
 from billing_app.services import ledger
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract.chat import ChatSubmission
 from hordechat.contract.limits import REQUEST_LIFE_SECONDS
 from hordechat.contract.refusals import UnsupportedChatParameter
 from hordechat.infra import sql
+from hordechat.infra.constraints import is_violation_of
 from hordechat.infra.transactions import retry_on_conflict
 from hordechat.model_reference import reference
-from requests_app.errors import ChatImageStorageUnavailable, NoEligibleWorker, UnknownChatModel
-from requests_app.rules import flattening, mapping, needs, queue_order, served, sizing
+from requests_app.errors import (
+    ChatAdmissionDisabled,
+    ChatImageStorageUnavailable,
+    ChatKudosCapExceeded,
+    NoEligibleWorker,
+    OperationKeyConflict,
+    TooManyPrompts,
+    UnknownChatModel,
+)
+from requests_app.rules import fingerprint, flattening, mapping, needs, queue_order, served, sizing
 from requests_app.rules.needs import Needs
 from requests_app.rules.sizing import Sized
-from requests_app.selectors import intake_facts
+from requests_app.selectors import intake_facts, operation_claims, waiting_slots
 from requests_app.selectors.intake_facts import IntakeFacts
+
+OPERATION_KEY_INDEX = "ix_waiting_prompts_user_operation_key"
 
 NOBODY_CAN_SERVE = (
     "No online worker can serve this request now. It stays in the queue and expires in 20 minutes unless one comes; "
@@ -53,6 +66,23 @@ class Quoted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """The request a submission under the same operation key made before: nothing was queued or charged."""
+
+    id: UUID
+    quote: Decimal
+    """The estimate the first answer told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """The claim a submission makes: its key, and by what a repeat of it is known."""
+
+    key: UUID
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewRequest:
     """A chat request as it is about to be stored: judged, sized, its needs derived."""
 
@@ -62,32 +92,46 @@ class NewRequest:
     prompt: str
     sized: Sized
     needs: Needs
+    quote: Decimal
+    operation: Operation | None
     address: str | None
     client_agent: str
 
 
 def submit_chat(
     *, api_key: str, submission: ChatSubmission, address: str | None, client_agent: str, now: datetime
-) -> Accepted | Quoted:
-    """Queue a chat request; of a dry run, return what it would cost and leave nothing.
+) -> Accepted | Repeated | Quoted:
+    """Queue a chat request; find the one a repeated operation key names; of a dry run, return what it would cost.
 
-    Raises:
+    Raises, in this order:
         UnsupportedChatParameter: a documented key this server does not serve yet.
+        OperationKeyConflict: the key was used for another request.
+        ChatAdmissionDisabled: the operator takes no new chat requests.
         InvalidApiKey: nobody has the key.
+        TooManyPrompts: the user has as many slots waiting as they may.
         UnknownChatModel: a model the reference lacks and no online worker declared.
         NoEligibleWorker: none of the models has a serving worker.
         PromptExceedsContext: the conversation does not fit.
+        ChatKudosCapExceeded: the request is estimated to cost more than it may.
         ChatImageStorageUnavailable: the request holds images.
     """
     if path := served.find_unserved(submission):
         raise UnsupportedChatParameter.not_yet(path)
+    operation = _operation_of(submission)
+    if operation is not None and (repeated := _find_repeated(operation, api_key=api_key)):
+        return repeated
+    if not settings.HORDE.chat_admission_enabled:
+        raise ChatAdmissionDisabled
     submitted_needs = needs.needs_of(submission, messages=submission.messages)
     facts = intake_facts.get(api_key=api_key, models=submission.models, needs=submitted_needs.capabilities, now=now)
     if facts.user_id is None:
         raise InvalidApiKey
+    _require_concurrency(facts, waiting_slots=facts.waiting_slots + 1)
     _require_served_models(submission, facts)
     sized = _size(submission, facts)
     quote = _quote(submission, sized)
+    if submission.horde.max_kudos is not None and quote > submission.horde.max_kudos:
+        raise ChatKudosCapExceeded(estimate=quote, cap=submission.horde.max_kudos)
     if submission.horde.dry_run:
         return Quoted(quote=quote, prompt_tokens=sized.prompt_tokens, context_fit=_sizing_mode(submission))
     if any(message.image_count for message in sized.messages):
@@ -98,14 +142,48 @@ def submit_chat(
         prompt=flattening.flatten(submission, messages=sized.messages),
         sized=sized,
         needs=needs.needs_of(submission, messages=sized.messages),
+        quote=quote,
+        operation=operation,
         address=address,
         client_agent=client_agent,
     )
-    return Accepted(
-        id=_activate(request, facts=facts, now=now),
-        quote=quote,
-        warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE,
-    )
+    try:
+        request_id = _activate(request, facts=facts, now=now)
+    except IntegrityError as error:
+        # The unique index let another submission of the same key commit first; any other violation is a fault.
+        if operation is None or not is_violation_of(error, OPERATION_KEY_INDEX):
+            raise
+        repeated = _find_repeated(operation, api_key=api_key)
+        if repeated is None:
+            raise
+        return repeated
+    return Accepted(id=request_id, quote=quote, warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE)
+
+
+def _operation_of(submission: ChatSubmission) -> Operation | None:
+    """Return what a submission claims; a dry run neither looks a key up nor claims it (OPK-22, OPK-23)."""
+    key = submission.horde.operation_key
+    if key is None or submission.horde.dry_run:
+        return None
+    return Operation(key=key, fingerprint=fingerprint.fingerprint_of(submission))
+
+
+def _find_repeated(operation: Operation, *, api_key: str) -> Repeated | None:
+    """Return the request that was submitted under the key, by the same user and with the same body."""
+    claim = operation_claims.find(api_key=api_key, operation_key=operation.key)
+    if claim is None:
+        return None
+    if claim.fingerprint != operation.fingerprint:
+        raise OperationKeyConflict
+    return Repeated(id=claim.request_id, quote=claim.quoted_kudos)
+
+
+def _require_concurrency(facts: IntakeFacts, *, waiting_slots: int) -> None:
+    assert facts.concurrency is not None, "the key was resolved"
+    if waiting_slots > facts.concurrency:
+        raise TooManyPrompts(
+            waiting=waiting_slots, limit=facts.concurrency, is_anonymous=facts.user_id == ANONYMOUS_USER_ID
+        )
 
 
 def _quote(submission: ChatSubmission, sized: Sized) -> Decimal:
@@ -167,6 +245,9 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                 "context_adjustments": _json_or_null(request.sized.adjustments_as_json),
                 "order_key": queue_order.order_key(balance=facts.posted_kudos or Decimal(0), activated_at=now),
                 "tax": pricing.tax(),
+                "quote": request.quote,
+                "operation_key": None if request.operation is None else request.operation.key,
+                "operation_fingerprint": None if request.operation is None else request.operation.fingerprint,
                 "address": request.address,
                 "client_agent": request.client_agent,
                 "now": now,
@@ -179,7 +260,10 @@ def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID
                 "conformance": submission.horde.conformance,
             },
         )
-        # The payer's account is the last lock of the transaction (decision S3).
+        # The payer's accounts are the last locks of the transaction, and what is decided under them is read after, in a
+        # statement of its own (decision S3).
+        locked.list_accounts(user_id=facts.user_id)
+        _require_concurrency(facts, waiting_slots=waiting_slots.count(user_id=facts.user_id, models=submission.models))
         ledger.post(
             [
                 NewTransfer(

@@ -34,7 +34,11 @@ class ChatSubmitViewSet(ViewSet):
         refusals=tuple(contract_page.CODES),
     )
     def create(self, request: Request) -> Response:
-        """Queue a chat request; with `horde.dry_run` answer 200 with what it would cost, and queue nothing."""
+        """Queue a chat request.
+
+        A repeated `horde.operation_key` answers 200 with the first request's id; `horde.dry_run` answers 200 with what
+        the request would cost, and queues nothing.
+        """
         submission = chat.parse(body.read_object(request, limit_bytes=MAX_CHAT_BODY_BYTES))
         result = intake.submit_chat(
             api_key=headers.get_api_key(request),
@@ -49,6 +53,8 @@ class ChatSubmitViewSet(ViewSet):
                 kudos=float(result.quote), estimated_prompt_tokens=result.prompt_tokens, resolved=resolved
             )
             return Response(quoted.model_dump())
+        if isinstance(result, intake.Repeated):
+            return Response({"id": str(result.id), "kudos": float(result.quote)})
         answer = SubmittedAnswer(id=str(result.id), kudos=float(result.quote), message=result.warning)
         return Response(answer.model_dump(exclude_none=True), status=HTTPStatus.ACCEPTED)
 

@@ -214,8 +214,6 @@ NOT_YET: list[tuple[dict[str, Any], str]] = [
     ({"horde": {"validated_backends": True}}, "horde.validated_backends"),
     ({"horde": {"slow_workers": False}}, "horde.slow_workers"),
     ({"horde": {"conformance": "best_effort"}}, "horde.conformance"),
-    ({"horde": {"max_kudos": 5}}, "horde.max_kudos"),
-    ({"horde": {"operation_key": "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"}}, "horde.operation_key"),
     ({"messages": TOOL_ROUND}, "messages[1].tool_calls"),
 ]
 

@@ -56,10 +56,10 @@ def test_a_pop_with_a_job_costs_6(horde: Horde) -> None:
     assert [statement for statement in statements if "messages" in statement and "-- claim" not in statement] == []
 
 
-def test_an_accepted_submit_costs_5(horde: Horde) -> None:
+def test_an_accepted_submit_costs_7(horde: Horde) -> None:
     horde.pop()
 
-    assert len(statements_of(horde.submit, status=202)) == 5
+    assert len(statements_of(horde.submit, status=202)) == 7
 
 
 @pytest.mark.parametrize("changes", [{"model": "no/model"}, {"messages": [{"role": "user", "content": "x" * 90_000}]}])
@@ -126,4 +126,18 @@ def test_a_submit_that_lists_models_costs_no_more(horde: Horde) -> None:
 
     calls = statements_of(lambda: horde.submit(model=None, models=[MODEL, "other/model"]), status=202)
 
-    assert len(calls) == 5
+    assert len(calls) == 7
+
+
+def test_an_operation_key_costs_one_more(horde: Horde) -> None:
+    horde.pop()
+    options = {"operation_key": "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"}
+
+    assert len(statements_of(lambda: horde.submit(horde=options), status=202)) == 8
+    assert len(statements_of(lambda: horde.submit(horde=options))) == 1
+
+
+def test_a_dry_run_costs_1(horde: Horde) -> None:
+    horde.pop()
+
+    assert len(statements_of(lambda: horde.submit(horde={"dry_run": True}))) == 1

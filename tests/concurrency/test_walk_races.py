@@ -65,6 +65,7 @@ def test_each_slot_goes_out_once(committed_horde: Horde) -> None:
     names = [f"worker {number}" for number in range(PARALLEL)]
     for name in names:
         committed_horde.pop(name=name)
+    one_value("UPDATE users SET concurrency = 60 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
     requests = {committed_horde.submit()[1]["id"] for _ in range(60)}
 
     def drain(name: str) -> list[str]:
