@@ -24,6 +24,17 @@ OTHER_ADDRESS = "192.0.2.2"
 ANONYMOUS = "0000000000"
 
 
+def count_in(settings: Settings, redis_url: str) -> None:
+    """Keep the counts in another Redis from now on."""
+    cache = {**settings.CACHES["rate_limits"], "LOCATION": redis_url}
+    settings.CACHES = {**settings.CACHES, "rate_limits": cache}
+
+
+def patient(redis_url: str) -> str:
+    """Return the URL with a time-out that no busy machine reaches: a call not counted would not be refused."""
+    return f"{redis_url}{'&' if '?' in redis_url else '?'}socket_timeout=10&socket_connect_timeout=10"
+
+
 @dataclass
 class Limits:
     """The settings of the limits; a change holds for every caller made after it."""

@@ -15,6 +15,8 @@ VARIABLES = {
     "HORDE_RATE_LIMITS_ENABLED": "true",
     "HORDE_CHAT_REQUEST_2SEC_LIMIT_PER_IP": "100/second",
     "HORDE_CHAT_REQUEST_90MIN_LIMIT_PER_IP": "2/day",
+    # A busy machine may be slow, and a call not counted would not be refused.
+    "HORDE_REDIS_TIMEOUT_MILLISECONDS": "5000",
 }
 
 

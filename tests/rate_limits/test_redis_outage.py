@@ -12,21 +12,16 @@ from pytest_django.fixtures import Settings
 from hordechat.infra import redis
 from hordechat.local import valkey
 from hordechat.local.valkey import Valkey
-from tests.rate_limits.callers import Caller, Limits, refused, taken
+from tests.rate_limits.callers import Caller, Limits, count_in, patient, refused, taken
 
 BUSY_SECONDS = 1
 """What milliseconds may become on a busy machine."""
 
 
-def count_elsewhere(settings: Settings, url: str) -> None:
-    cache = {**settings.CACHES["rate_limits"], "LOCATION": url}
-    settings.CACHES = {**settings.CACHES, "rate_limits": cache}
-
-
 @pytest.fixture
 def server(tmp_path: Path, settings: Settings, limits: Limits) -> Iterator[Valkey]:
     with valkey.running(tmp_path / "valkey") as running:
-        count_elsewhere(settings, running.url)
+        count_in(settings, patient(running.url))
         yield running
 
 
@@ -36,7 +31,7 @@ def silent_redis(settings: Settings, limits: Limits) -> Iterator[None]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(16)
-        count_elsewhere(settings, f"redis://127.0.0.1:{listener.getsockname()[1]}/0")
+        count_in(settings, f"redis://127.0.0.1:{listener.getsockname()[1]}/0")
         yield
 
 
