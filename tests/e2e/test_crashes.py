@@ -135,6 +135,7 @@ def test_a_restarted_postgresql_and_a_stopped_redis_cost_no_500(tmp_path: Path) 
             stack.api(environment) as api,
             LiveHorde(requester=requester, owner=owner, api=api, environment=environment) as live,
         ):
+            live.value("UPDATE users SET concurrency = 500 WHERE id = %s RETURNING 1", requester.id)
             live.pop()
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda _: live.status(live.submit()[1]["id"]), range(40)))
