@@ -12,7 +12,6 @@ from django.conf import settings
 
 from billing_app.rules.accounts import PUBLIC_KEY
 
-PUBLIC_PEPPER_ID = "public"
 PUBLIC_KEY_HASH = hashlib.sha256(PUBLIC_KEY.encode()).hexdigest()
 """The public key is no secret, and its row, which a migration makes, must outlive every pepper."""
 

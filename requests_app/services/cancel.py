@@ -32,12 +32,9 @@ def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
 def _claim(request_id: UUID, *, now: datetime) -> None:
     with transaction.atomic(durable=True):
         # The request row is locked in a statement of its own: what follows then sees a slot returned meanwhile.
-        sql.execute(LOCK, {"request_id": request_id})
+        sql.execute(sql.load(__file__, "lock_chat.sql"), {"request_id": request_id})
         if not sql.execute(sql.load(__file__, "cancel_chat.sql"), {"request_id": request_id, "now": now}):
             return
         found = progress.find(request_id=request_id)
         assert found is not None, "the request's row is locked by this transaction"
         completion_signal.publish_after_commit(request_id, CompletionEvent.CANCELLED, generations=found.stored)
-
-
-LOCK = "SELECT id FROM waiting_prompts WHERE id = %(request_id)s AND is_chat FOR NO KEY UPDATE"

@@ -12,7 +12,7 @@ def closed(settings: Settings) -> None:
     settings.HORDE = settings.HORDE.model_copy(update={"chat_admission_enabled": False})
 
 
-@pytest.mark.spec("ADM-02", "ADM-03", "ADM-12", "ADM-13", "ORD-04", "ORD-14")
+@pytest.mark.spec("ADM-02", "ADM-03", "ADM-12", "ADM-13", "ORD-14")
 @pytest.mark.parametrize("options", [{}, {"dry_run": True}])
 @pytest.mark.parametrize("api_key", [None, "nobody"])
 def test_refuses_every_submission_while_admission_is_off(
@@ -47,7 +47,7 @@ def test_serves_what_is_queued_while_admission_is_off(horde: Horde, settings: Se
     assert horde.cancel(other)[0] == 200
 
 
-@pytest.mark.spec("ORD-17", "RTE-13")
+@pytest.mark.spec("ORD-17")
 def test_refuses_more_waiting_requests_than_the_user_may_have(horde: Horde) -> None:
     horde.pop()
     one_value("UPDATE users SET concurrency = 2 WHERE id = %s RETURNING 1", [horde.requester.id])
@@ -76,7 +76,7 @@ def test_counts_anonymous_requests_by_their_models(horde: Horde) -> None:
     assert horde.submit(api_key="0000000000", model="other/model")[0] == 202
 
 
-@pytest.mark.spec("HOP-21", "HOP-22", "HOP-23", "HOP-24", "HOP-27", "HOP-43", "HOP-44")
+@pytest.mark.spec("HOP-21", "HOP-22", "HOP-23", "HOP-24", "HOP-27", "HOP-44")
 @pytest.mark.parametrize("options", [{}, {"dry_run": True}])
 def test_refuses_what_is_estimated_above_the_clients_cap(horde: Horde, options: dict[str, bool]) -> None:
     horde.pop()

@@ -81,7 +81,8 @@ def test_an_explicit_context_and_mode_are_served(horde: Horde) -> None:
     grown = horde.submit(messages=[*too_long, *too_long], horde={"context_fit": "grow"})
 
     assert explicit[0] == 202
-    assert horde.status(explicit[1]["id"])[1]["is_possible"] is False
+    body = horde.status(explicit[1]["id"])[1]
+    assert (body["is_possible"], body["context_adjustments"]) == (False, None)
     assert (rejected[0], rejected[1]["rc"]) == (400, "PromptExceedsContext")
     assert "a context of 2048 tokens" in rejected[1]["message"]
     assert "a context of 4096 tokens" in grown[1]["message"]

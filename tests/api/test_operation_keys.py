@@ -17,7 +17,7 @@ def submit(horde: Horde, *, key: str = KEY, api_key: str | None = None, **change
     return horde.submit(api_key=api_key, horde=options, **changes)
 
 
-@pytest.mark.spec("OPK-01", "OPK-04", "OPK-05", "OPK-26", "OPK-49", "OPK-50", "RTE-03")
+@pytest.mark.spec("OPK-01", "OPK-04", "OPK-05", "OPK-26", "OPK-49", "RTE-03")
 def test_a_repeat_answers_200_with_the_first_request(horde: Horde) -> None:
     horde.pop()
     status, first = submit(horde)
@@ -42,7 +42,7 @@ def test_another_body_under_the_key_is_a_conflict(horde: Horde) -> None:
     assert count_rows(*TRACES) == before
 
 
-@pytest.mark.spec("OPK-06", "OPK-07", "OPK-08", "ADM-06", "ADM-08")
+@pytest.mark.spec("OPK-06", "OPK-07", "OPK-08", "ADM-06", "ADM-08", "ADM-10", "ORD-04")
 def test_a_repeat_is_answered_whatever_changed_since(horde: Horde, settings: Settings) -> None:
     horde.pop()
     first = submit(horde)[1]
@@ -52,6 +52,27 @@ def test_a_repeat_is_answered_whatever_changed_since(horde: Horde, settings: Set
 
     assert submit(horde) == (200, first)
     assert submit(horde, max_tokens=65) == (400, CONFLICT)
+    assert submit(horde, options={"dry_run": True})[1]["rc"] == "ChatAdmissionDisabled"
+
+
+@pytest.mark.spec("ADM-09")
+def test_an_unclaimed_key_stays_free_while_admission_is_off(horde: Horde, settings: Settings) -> None:
+    horde.pop()
+    opened = settings.HORDE
+    settings.HORDE = opened.model_copy(update={"chat_admission_enabled": False})
+    assert submit(horde)[1]["rc"] == "ChatAdmissionDisabled"
+    settings.HORDE = opened
+
+    assert submit(horde)[0] == 202
+
+
+@pytest.mark.spec("OPK-50")
+def test_a_repeat_is_told_the_first_estimate_and_not_a_new_one(horde: Horde) -> None:
+    horde.pop()
+    first = submit(horde)[1]["id"]
+    one_value("UPDATE waiting_prompts SET quoted_kudos = 77 RETURNING 1")
+
+    assert submit(horde) == (200, {"id": first, "kudos": 77.0})
 
 
 @pytest.mark.spec("OPK-51")
@@ -80,7 +101,7 @@ def test_another_user_has_keys_of_their_own(horde: Horde) -> None:
     assert submit(horde, api_key="0000000000") == (200, anonymous[1])
 
 
-@pytest.mark.spec("OPK-22", "OPK-23", "ORD-03", "ADM-10")
+@pytest.mark.spec("OPK-22", "OPK-23", "ORD-03")
 def test_a_dry_run_neither_looks_up_nor_claims(horde: Horde) -> None:
     horde.pop()
     assert submit(horde, options={"dry_run": True})[0] == 200
@@ -93,7 +114,7 @@ def test_a_dry_run_neither_looks_up_nor_claims(horde: Horde) -> None:
     assert submit(horde) == (200, first)
 
 
-@pytest.mark.spec("OPK-24", "OPK-25", "ADM-09", "ORD-25")
+@pytest.mark.spec("OPK-24", "OPK-25", "ORD-25")
 def test_a_refused_submission_leaves_its_key_free(horde: Horde) -> None:
     assert submit(horde, api_key="nobody")[0] == 401
     assert submit(horde)[1]["rc"] == "UnknownChatModel"

@@ -11,7 +11,7 @@ from tests.races import at_once, codes
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
 
 
-@pytest.mark.spec("OPK-14", "OPK-15", "OPK-16", "OPK-18", "OPK-11", "OPK-12")
+@pytest.mark.spec("OPK-14", "OPK-15", "OPK-16", "OPK-18")
 def test_twenty_equal_submissions_of_one_key_make_one_request(committed_horde: Horde) -> None:
     committed_horde.pop()
 

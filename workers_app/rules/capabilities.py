@@ -1,4 +1,4 @@
-"""What a request needs against what a worker declares: lists of capabilities, and the bit masks the queue compares."""
+"""Lists of capabilities as the bit masks the queue compares: what a request needs, what a worker declares."""
 
 from collections.abc import Iterable
 
@@ -16,8 +16,3 @@ def mask_of(capabilities: Iterable[str]) -> int:
     for capability in capabilities:
         mask |= BITS.get(capability, 0)
     return mask
-
-
-def covers(*, declared: int, needed: int) -> bool:
-    """Return whether a worker's mask has every bit of a request's."""
-    return needed & ~declared == 0
