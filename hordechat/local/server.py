@@ -298,13 +298,14 @@ def _show_addresses(api: Api, site: SiteData, people: Accounts) -> None:
     print(
         "\nscript/manage runs operators' commands here, from another terminal, such as: script/manage create_user NAME"
     )
-    print("Ctrl-C stops everything. What the processes say:\n")
 
 
 def _stay(children: Sequence[Child]) -> int:
-    for child in children:
-        child.is_shown = True
     try:
+        # Said in here: from this line on, being asked to stop is a success.
+        print("Ctrl-C stops everything. What the processes say:\n")
+        for child in children:
+            child.is_shown = True
         while True:
             for child in children:
                 if child.has_ended():
