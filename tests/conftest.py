@@ -11,7 +11,10 @@ from hordechat.infra import redis
 from tests.horde import Horde, make_person
 
 ANONYMOUS = Path(__file__).parent.parent / "billing_app" / "migrations" / "0001_anonymous.sql"
-TABLES = "queue_rows, processing_gens, waiting_prompts, workers, transfers, api_keys, accounts, users"
+TABLES = (
+    "site_modes, prompt_filters, proxy_passkeys, queue_rows, processing_gens, waiting_prompts, workers, transfers, "
+    "shared_keys, api_keys, accounts, users"
+)
 
 
 @pytest.fixture(scope="session")

@@ -134,7 +134,7 @@ def test_a_task_runs_and_leaves_its_mark(horde: Horde, task: str) -> None:
 
     [seconds] = beat_marks.seconds_since_last_runs([name], now=clock.now().timestamp()).values()
     assert seconds is not None
-    assert seconds < 5
+    assert seconds < 60
 
 
 def test_readiness_shows_runs_and_backlog(horde: Horde) -> None:

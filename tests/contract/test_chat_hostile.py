@@ -1,6 +1,5 @@
 """Bodies made to hurt: deep, wide and long ones are judged in time and memory in proportion to their size."""
 
-import time
 import tracemalloc
 from typing import Any
 
@@ -14,8 +13,11 @@ from hordechat.contract.limits import MAX_CHAT_BODY_BYTES, MAX_CHAT_PART_COUNT, 
 from hordechat.errors import ErrorCode, HordeError
 from hordechat.http.refusals import body_of
 from tests.contract.bodies import ABSENT, BODY, USER, calling, image, nested, parse, refuse, refuse_messages, tool
+from tests.speed import cpu_seconds_of, loops_of
 
 MANY = 100_000
+MAX_LOOPS = 20
+"""Of the unit of `tests.speed`: about a second of CPU time, where such a body takes a third of it at most."""
 LEVELS = 1000
 
 
@@ -95,10 +97,9 @@ WIDE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", WIDE)
 def test_a_hundred_thousand_faults_cost_no_more_than_the_first(name: str) -> None:
-    started = time.process_time()
     error = refuse(**WIDE[name])
 
-    assert time.process_time() - started < 1
+    assert loops_of(lambda: refuse(**WIDE[name]), enough=MAX_LOOPS) <= MAX_LOOPS
     assert len(orjson.dumps(body_of(error))) < (300 if name != "unanswered calls" else 40_000)
 
 
@@ -152,6 +153,11 @@ LARGE: dict[str, dict[str, Any]] = {
 }
 
 
+def refused_by_parse(read: dict[str, object]) -> None:
+    with pytest.raises(HordeError):
+        chat.parse(read)
+
+
 @pytest.mark.parametrize("name", LARGE)
 def test_a_body_at_the_bound_is_refused_soon_and_in_few_words(name: str) -> None:
     sent = orjson.dumps({**BODY, **LARGE[name]})
@@ -160,14 +166,12 @@ def test_a_body_at_the_bound_is_refused_soon_and_in_few_words(name: str) -> None
     del sent
 
     tracemalloc.start()
-    started = time.process_time()
     with pytest.raises(HordeError) as refused:
         chat.parse(read)
-    seconds = time.process_time() - started
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert seconds < 1
+    assert loops_of(lambda: refused_by_parse(read), enough=MAX_LOOPS) <= MAX_LOOPS
     assert peak_bytes < 2 * MAX_CHAT_BODY_BYTES
     assert len(orjson.dumps(body_of(refused.value))) < 2500
 
@@ -180,12 +184,7 @@ def test_a_body_of_a_million_small_lists_is_refused() -> None:
 
 def seconds_of(sent: dict[str, object]) -> float:
     """Return the CPU time of the fastest of three readings."""
-    times = []
-    for _ in range(3):
-        started = time.process_time()
-        chat.parse(sent)
-        times.append(time.process_time() - started)
-    return min(times)
+    return min(cpu_seconds_of(lambda: chat.parse(sent)) for _ in range(3))
 
 
 def of_rounds(count: int) -> dict[str, object]:
@@ -214,7 +213,8 @@ def of_properties(count: int) -> dict[str, object]:
     ids=["rounds", "properties", "parts", "metadata"],
 )
 def test_eight_times_as_much_takes_no_square_of_the_time(small: dict[str, object], large: dict[str, object]) -> None:
-    assert seconds_of(large) < 8 * 4 * seconds_of(small) + 0.01
+    # A square would take 64 times as long in every try; a disturbed try is made again.
+    assert any(seconds_of(large) < 8 * 4 * seconds_of(small) + 0.01 for _ in range(3))
 
 
 def test_a_conversation_at_every_cap_is_taken() -> None:

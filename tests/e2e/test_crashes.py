@@ -154,7 +154,7 @@ def test_a_restarted_postgresql_and_a_stopped_redis_cost_no_500(tmp_path: Path) 
             calls = 3 + 2 * (len(answers) - 2)
             assert set(answers) == {200, 202}
             # A dead Redis costs a time-out a second and process, not one a call.
-            assert (time.monotonic() - started) / calls < 0.5
+            assert (time.monotonic() - started) / calls < 2
             ready = httpx2.get(f"{api.url}/healthz/ready")
             assert (ready.status_code, ready.json()["redis"]) == (200, "unreachable")
             cache.start()

@@ -262,7 +262,7 @@ def test_a_client_that_leaves_half_way_frees_its_thread_and_leaves_nothing(
     answers = [site.send("GET", "/api/v2/status/heartbeat").status for _ in range(4)]
 
     assert answers == [200] * 4
-    assert time.monotonic() - started_at < 5
+    assert time.monotonic() - started_at < 20
     assert site.count("waiting_prompts") == before
 
 

@@ -16,7 +16,7 @@ from hordechat.local import valkey
 from hordechat.local.valkey import Valkey
 from hordechat.settings.env import Environment
 
-BUSY_SECONDS = 1
+BUSY_SECONDS = 10
 """What milliseconds may become on a busy machine."""
 
 

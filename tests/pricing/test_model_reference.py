@@ -360,12 +360,12 @@ def test_a_lookup_does_not_wait_for_a_redis_that_hangs(file: Path) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        with redis_at(f"redis://127.0.0.1:{listener.getsockname()[1]}", timeout_milliseconds=3000):
+        with redis_at(f"redis://127.0.0.1:{listener.getsockname()[1]}", timeout_milliseconds=20_000):
             started_at = time.monotonic()
 
             assert process.find(BUNDLED_NAME) is not None
 
-            assert time.monotonic() - started_at < 1
+            assert time.monotonic() - started_at < 10
             asked, _ = listener.accept()  # the thread did ask
             asked.close()
 
