@@ -215,6 +215,54 @@ class Hold(models.Model):
         return self.key
 
 
+class SharedKey(models.Model):
+    """A key of a user's for others to ask with: the owner pays, up to what the key may spend."""
+
+    id = models.UUIDField(primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.PROTECT)
+    name = models.CharField(max_length=255, blank=True, db_default="")
+    left_kudos = models.DecimalField(max_digits=KUDOS_DIGITS, decimal_places=KUDOS_DECIMALS, null=True)
+    """What may still be spent under it; null: as much as the owner has."""
+    used_kudos = kudos_field(starts_at_zero=True)
+    max_text_tokens = models.IntegerField(null=True)
+    """The longest output a request under it may ask for, in tokens; null: as long as the owner may."""
+    expires_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "shared_keys"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(left_kudos__isnull=True) | models.Q(left_kudos__gte=0),
+                name="shared_keys_left_not_negative",
+            ),
+            models.CheckConstraint(condition=models.Q(used_kudos__gte=0), name="shared_keys_used_not_negative"),
+            models.CheckConstraint(
+                condition=models.Q(max_text_tokens__isnull=True) | models.Q(max_text_tokens__gte=0),
+                name="shared_keys_tokens_not_negative",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Name the key by its place and not by its id, which is the credential."""
+        return f"shared key of user {self.user_id}"
+
+
+class ProxyPasskey(models.Model):
+    """The passkey of a service account that forwards its own clients' addresses, kept as a keyed hash."""
+
+    user = models.OneToOneField(User, on_delete=models.PROTECT, primary_key=True)
+    passkey_hash = FixedCharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "proxy_passkeys"
+
+    def __str__(self) -> str:
+        """Name the service without showing any of the passkey."""
+        return f"passkey of user {self.pk}"
+
+
 class ApiKey(models.Model):
     """A key a user calls with, kept as a keyed hash: the key itself is shown once, when it is made."""
 

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
 
 from hordechat.contract.limits import (
     DEFAULT_CLIENT_AGENT,
@@ -60,6 +61,16 @@ class Request(models.Model):
     consumed_kudos = kudos_field()
     quoted_kudos = models.DecimalField(max_digits=18, decimal_places=2, null=True)
     """The estimate its client was told, which a repeated submission is told again."""
+    upfront_kudos = models.DecimalField(max_digits=18, decimal_places=2, null=True)
+    """What is held of its requester's balance, under the key `upfront:<id>`; null: nothing."""
+    shared_key = models.ForeignKey(
+        "billing_app.SharedKey", on_delete=models.PROTECT, null=True, db_index=False, related_name="+"
+    )
+    """The shared key it was submitted under."""
+    api_key_id = models.BigIntegerField(null=True)
+    """The API key it was submitted under. No foreign key: each insert would lock the anonymous key's row."""
+    proxied_account = models.CharField(max_length=255, null=True)  # noqa: DJ001 - null: not sent
+    webhook = models.CharField(max_length=1024, null=True)  # noqa: DJ001 - null: not sent
     order_key = models.BigIntegerField(null=True)
     """Place in the queue, larger first; fixed at activation."""
     feature_mask = models.BigIntegerField(db_default=0)
@@ -119,6 +130,43 @@ class Request(models.Model):
     def __str__(self) -> str:
         """Return the id: the text is the client's business."""
         return str(self.id)
+
+
+class SiteMode(models.Model):
+    """The one row of switches an operator throws for the whole site; without it all of them are off."""
+
+    id = models.SmallIntegerField(primary_key=True, db_default=1)
+    maintenance = models.BooleanField(db_default=False)
+    """Whether new requests are refused."""
+
+    class Meta:
+        db_table = "site_modes"
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="site_modes_one_row")]
+
+    def __str__(self) -> str:
+        """Name the row."""
+        return "site modes"
+
+
+class PromptFilter(models.Model):
+    """A pattern the replacement filter looks for in texts, and what it puts in its place."""
+
+    regex = models.CharField(max_length=1000)
+    filter_type = models.IntegerField()
+    replacement = models.CharField(max_length=255, blank=True, db_default="")
+    description = models.CharField(max_length=500, blank=True, db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "prompt_filters"
+        constraints = [
+            models.UniqueConstraint(fields=["filter_type", "regex"], name="prompt_filters_unique"),
+            models.CheckConstraint(condition=models.Q(filter_type__range=(10, 29)), name="prompt_filters_type_known"),
+        ]
+
+    def __str__(self) -> str:
+        """Name the filter."""
+        return f"filter {self.pk}"
 
 
 class QueueRow(models.Model):

@@ -58,7 +58,11 @@ class Worker(models.Model):
                 fields=["chat_model_id", "last_check_in"],
                 condition=models.Q(accepts_chat_jobs=True),
                 name="workers_chat_model_online",
-            )
+            ),
+            # The same for text, whatever the models: asked at every text submit.
+            models.Index(
+                fields=["last_check_in"], condition=models.Q(accepts_prompt_jobs=True), name="workers_prompt_online"
+            ),
         ]
 
     def __str__(self) -> str:
