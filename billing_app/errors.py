@@ -38,6 +38,16 @@ class UnknownUser(UserRefused):
         super().__init__(f"There is no user with the id {user_id}.")
 
 
+class NoProxyService(UserRefused):
+    """The user is none whose word about other people's addresses is taken."""
+
+    def __init__(self, unique_alias: str) -> None:
+        super().__init__(
+            f"{unique_alias} gets no proxy passkey: only a service account that is neither flagged nor deleted has "
+            "one. `manage.py create_user NAME --service` makes a service account."
+        )
+
+
 class LoginTaken(UserRefused):
     """Somebody has this login."""
 

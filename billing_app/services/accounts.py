@@ -48,6 +48,7 @@ def create_user(
     now: datetime,
     kudos: Decimal = Decimal(0),
     is_trusted: bool = False,
+    is_service: bool = False,
     is_staff: bool = False,
     login: str | None = None,
     password: str | None = None,
@@ -60,7 +61,9 @@ def create_user(
     """
     _require_name(alias, what="alias", most=MAX_ALIAS_CHARACTERS)
     _require_start_kudos(kudos)
-    user = User(alias=alias, login=login, is_trusted=is_trusted, is_staff=is_staff, created_at=now)
+    user = User(
+        alias=alias, login=login, is_trusted=is_trusted, is_service=is_service, is_staff=is_staff, created_at=now
+    )
     if is_staff:
         _require_name(login or "", what="login of a staff user", most=MAX_LOGIN_CHARACTERS)
         _require_password(password, user=user)

@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from billing_app.models import Account, User
+from billing_app.models import Account, ProxyPasskey, User
 from billing_app.selectors import users
+from billing_app.selectors.proxy_passkeys import KnownPasskeys
 from tests.billing.books import NOW, balance_id, open_balance
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +33,12 @@ def test_create_user_prints_one_line_of_json() -> None:
     assert profile is not None
     assert (profile.id, profile.unique_alias) == (made["id"], made["alias"])
     assert (profile.kudos, profile.is_trusted) == (Decimal("100.50"), True)
+
+
+def test_create_user_makes_a_service_account_only_when_asked() -> None:
+    made = [json.loads(run("create_user", "alice", *flags, "--json")) for flags in (["--service"], [])]
+
+    assert [User.objects.get(id=user["id"]).is_service for user in made] == [True, False]
 
 
 def test_create_user_tells_a_person_that_the_key_is_shown_once() -> None:
@@ -102,6 +109,47 @@ def test_create_key_prints_one_line_of_json() -> None:
 def test_create_key_refuses_with_a_sentence(arguments: list[str], complaint: str) -> None:
     with pytest.raises(CommandError, match=complaint):
         run("create_key", *arguments)
+
+
+def make_service() -> str:
+    owner = json.loads(run("create_user", "relay", "--service", "--json"))
+    return str(owner["id"])
+
+
+def test_proxy_passkey_prints_one_line_of_json() -> None:
+    user_id = make_service()
+
+    made = json.loads(run("proxy_passkey", user_id, "--json"))
+    again = json.loads(run("proxy_passkey", user_id, "--json"))
+    revoked = [json.loads(run("proxy_passkey", user_id, "--revoke", "--json")) for _ in range(2)]
+
+    assert list(made) == ["id", "alias", "proxy_passkey"]
+    assert (made["id"], made["alias"]) == (int(user_id), f"relay#{user_id}")
+    assert made["proxy_passkey"] != again["proxy_passkey"]
+    assert revoked == [{"id": int(user_id), "alias": f"relay#{user_id}", "revoked": was} for was in (True, False)]
+
+
+def test_proxy_passkey_tells_a_person_that_it_is_shown_once() -> None:
+    user_id = make_service()
+
+    lines = run("proxy_passkey", user_id).splitlines()
+
+    assert lines[0] == f"Made the proxy passkey of relay#{user_id}, shown this once:"
+    assert KnownPasskeys().is_known(lines[1], now=NOW)
+    assert run("proxy_passkey", user_id, "--revoke") == f"Revoked the proxy passkey of relay#{user_id}.\n"
+    assert run("proxy_passkey", user_id, "--revoke") == f"relay#{user_id} has no proxy passkey.\n"
+    assert not KnownPasskeys().is_known(lines[1], now=NOW)
+
+
+def test_proxy_passkey_is_for_services_alone() -> None:
+    user_id = json.loads(run("create_user", "alice", "--json"))["id"]
+
+    with pytest.raises(CommandError, match=f"alice#{user_id} gets no proxy passkey: only a service account"):
+        run("proxy_passkey", str(user_id))
+    with pytest.raises(CommandError, match="There is no user with the id 99999"):
+        run("proxy_passkey", "99999")
+
+    assert not ProxyPasskey.objects.exists()
 
 
 def test_reconcile_reports_sound_books() -> None:

@@ -33,6 +33,9 @@ class Command(BaseCommand):
         parser.add_argument("alias", metavar="ALIAS", help="the name others see, followed by # and the id")
         parser.add_argument("--kudos", type=kudos, default=Decimal(0), help="what the user starts with (default: 0)")
         parser.add_argument("--trusted", action="store_true", help="the user's workers are paid in full at once")
+        parser.add_argument(
+            "--service", action="store_true", help="the user is a service that asks for others; see proxy_passkey"
+        )
         parser.add_argument("--staff", action="store_true", help="let the user into the admin; needs --login")
         parser.add_argument("--login", metavar="NAME", help="what a staff user signs in with")
         parser.add_argument(
@@ -57,6 +60,7 @@ class Command(BaseCommand):
                 alias=arguments.alias,
                 kudos=arguments.kudos,
                 is_trusted=arguments.trusted,
+                is_service=arguments.service,
                 is_staff=arguments.staff,
                 login=arguments.login,
                 password=password,
