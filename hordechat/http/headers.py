@@ -1,4 +1,4 @@
-"""What the API reads from a request besides its body: the API key, the client's name, the connection's address."""
+"""What the API reads from a request besides its body: the API key, the client's name, whose address counts."""
 
 from ipaddress import ip_address
 
@@ -9,6 +9,9 @@ from rest_framework.request import Request
 from hordechat.contract.limits import DEFAULT_CLIENT_AGENT, MAX_CLIENT_AGENT_CHARACTERS
 from hordechat.contract.refusals import InvalidPayload
 from hordechat.contract.text import without_nul
+
+ACCEPTED_ADDRESS = "hordechat.accepted_address"
+"""Where a request keeps the client address of a service that was believed; a header's name begins with `HTTP_`."""
 
 
 def find_api_key(request: HttpRequest | Request) -> str | None:
@@ -35,7 +38,7 @@ def get_client_agent(request: HttpRequest | Request) -> str:
 
 
 def find_address(request: HttpRequest | Request) -> str | None:
-    """Return the address the connection comes from, None behind a unix socket.
+    """Return the address the connection comes from, None behind a unix socket: a worker's, and a caller's as such.
 
     Behind proxies of the operator's own (`HORDE_TRUSTED_PROXY_HOPS`) it is the address the outermost of them saw: what
     stands further left in `X-Forwarded-For` is the client's own claim.
@@ -47,6 +50,22 @@ def find_address(request: HttpRequest | Request) -> str | None:
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
     # With fewer entries than proxies somebody came past one of them.
     return (_parse_address(forwarded[-hops].strip()) if len(forwarded) >= hops else None) or connection
+
+
+def find_client_address(request: HttpRequest | Request) -> str | None:
+    """Return the address a request is asked from: behind a service with a known passkey the one it names."""
+    accepted: str | None = request.META.get(ACCEPTED_ADDRESS)
+    return accepted or find_address(request)
+
+
+def find_proxy_passkey(request: HttpRequest | Request) -> str | None:
+    """Return the `Proxy-Authorization` header, None when it is missing or empty."""
+    return request.META.get("HTTP_PROXY_AUTHORIZATION") or None
+
+
+def find_proxied_address(request: HttpRequest | Request) -> str | None:
+    """Return the address `Proxied-For` names, to be believed of known services alone; None when it is no address."""
+    return _parse_address(request.META.get("HTTP_PROXIED_FOR", "").strip())
 
 
 def _parse_address(text: str) -> str | None:

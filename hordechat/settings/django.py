@@ -28,6 +28,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "hordechat.http.middleware.RequestIdMiddleware",
     "hordechat.http.middleware.PublicHeadersMiddleware",
+    # Says whose address counts, so before any that counts.
+    "billing_app.views.proxies.ProxyPasskeyMiddleware",
     # Before any that may read a body (ORD-24).
     "hordechat.http.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -138,6 +138,7 @@ def test_callers_without_an_address_share_one_budget() -> None:
     assert Caller().call_times(1) == taken(1)
 
 
+@pytest.mark.django_db
 @pytest.mark.spec("RLM-08")
 def test_an_address_a_client_claims_is_not_believed() -> None:
     claims = [
@@ -307,4 +308,11 @@ def test_the_switch_is_on_by_default() -> None:
 
 
 def _submit_call(*, address: str | None, api_key: str | None) -> Call:
-    return Call(route="api/v2/generate/chat/async", method="POST", path_values=(), address=address, api_key=api_key)
+    return Call(
+        route="api/v2/generate/chat/async",
+        method="POST",
+        path_values=(),
+        address=address,
+        client_address=address,
+        api_key=api_key,
+    )

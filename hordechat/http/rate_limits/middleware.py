@@ -50,6 +50,7 @@ class RateLimitMiddleware:
             method=request.method or "",
             path_values=tuple(map(str, path_values.values())),
             address=headers.find_address(request),
+            client_address=headers.find_client_address(request),
             api_key=headers.find_api_key(request),
         )
         usage = counting.spend(request, self.limits.list_budgets(call))

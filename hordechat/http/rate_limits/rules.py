@@ -1,11 +1,12 @@
 """Who may call which route how often: the one table of rate limits, by route, method and headers, never by body."""
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from uuid import UUID
 
 from django.utils.crypto import salted_hmac
 
+from hordechat.infra import addresses
+from hordechat.infra.addresses import Network
 from hordechat.settings.env import Environment
 from hordechat.settings.rates import Rate, parse
 
@@ -14,6 +15,9 @@ UNLIMITED_ROUTES = {"status/heartbeat", "healthz/live", "healthz/ready", "metric
 
 MOUNTS = ("api/v2/", "v2/")
 """Where the public routes are; the limits of a route hold for both together."""
+
+TEXT_SUBMIT_RATES = parse("2/second;90/minute")
+"""What the settings of the chat submit do not change."""
 
 WHITELISTED_SUBMIT_RATES = parse("10/second;300/minute")
 KEY_SUBMIT_RATES = parse("2/second")
@@ -26,8 +30,6 @@ OTHER_RATES = parse("90/minute")
 
 ANONYMOUS_KEY = "0000000000"
 NO_ADDRESS = "none"
-IPV6_PREFIX_BITS = 64
-"""What one customer of a provider gets at least; each address of it alone would be a limit for nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Call:
     method: str
     path_values: tuple[str, ...]
     address: str | None
+    """The connection's."""
+
+    client_address: str | None
+    """The client's: another one behind a service with a known proxy passkey."""
+
     api_key: str | None
 
 
@@ -71,19 +78,24 @@ class RateLimits:
             return []
         match route, method:
             case "generate/chat/async", "POST":
-                return self._submit_budgets(call, route, address)
-            case "generate/chat/status/<str:request_id>", "GET" | "DELETE":
-                holder = " ".join([address, *map(_one_spelling, call.path_values)])
+                return self._submit_budgets(call, route, self._chat_submit_rates)
+            case "generate/text/async", "POST":
+                return self._submit_budgets(call, route, TEXT_SUBMIT_RATES)
+            case (
+                "generate/chat/status/<str:request_id>" | "generate/text/status/<str:request_id>",
+                "GET" | "DELETE",
+            ) | ("generate/text/request/<str:request_id>", "GET"):
+                holder = " ".join([_holder_of(call.client_address), *map(_one_spelling, call.path_values)])
                 return [Budget(route, method, holder, rate) for rate in STATUS_RATES]
             case (("generate/text/pop" | "generate/text/submit"), "POST"):
                 return [Budget(route, method, address, rate) for rate in WORKER_RATES]
             case _:
                 return [Budget(route, method, address, rate) for rate in OTHER_RATES]
 
-    def _submit_budgets(self, call: Call, route: str, address: str) -> list[Budget]:
-        is_whitelisted = _is_in(call.address, self._whitelist)
-        rates = WHITELISTED_SUBMIT_RATES if is_whitelisted else self._chat_submit_rates
-        budgets = [Budget(route, "POST", address, rate) for rate in rates]
+    def _submit_budgets(self, call: Call, route: str, ordinary_rates: tuple[Rate, ...]) -> list[Budget]:
+        is_whitelisted = _is_in(call.client_address, self._whitelist)
+        rates = WHITELISTED_SUBMIT_RATES if is_whitelisted else ordinary_rates
+        budgets = [Budget(route, "POST", _holder_of(call.client_address), rate) for rate in rates]
         if call.api_key is not None:
             is_wide = is_whitelisted or call.api_key == ANONYMOUS_KEY
             key_rates = WIDE_KEY_SUBMIT_RATES if is_wide else KEY_SUBMIT_RATES
@@ -100,21 +112,11 @@ def _without_mount(route: str) -> str:
 
 
 def _holder_of(address: str | None) -> str:
-    if address is None:
-        return NO_ADDRESS
-    parsed = _parse(address)
-    return str(ip_network((parsed, IPV6_PREFIX_BITS), strict=False) if isinstance(parsed, IPv6Address) else parsed)
+    return NO_ADDRESS if address is None else str(addresses.caller_of(addresses.parse(address)))
 
 
-def _is_in(address: str | None, networks: tuple[IPv4Network | IPv6Network, ...]) -> bool:
-    return address is not None and any(_parse(address) in network for network in networks)
-
-
-def _parse(address: str) -> IPv4Address | IPv6Address:
-    parsed = ip_address(address)
-    # A server that listens on both families shows IPv4 callers as `::ffff:192.0.2.1`; one /64 would hold all of them.
-    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
-    return mapped or parsed
+def _is_in(address: str | None, networks: tuple[Network, ...]) -> bool:
+    return address is not None and any(addresses.parse(address) in network for network in networks)
 
 
 def _one_spelling(value: str) -> str:
