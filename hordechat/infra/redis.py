@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from hordechat.infra.metrics import BEST_EFFORT_FAILURES
-from hordechat.settings.env import REDIS_CACHE_DATABASE, REDIS_CHAT_SIGNAL_DATABASE
+from hordechat.settings.env import REDIS_ADDRESS_TIMEOUT_DATABASE, REDIS_CACHE_DATABASE, REDIS_CHAT_SIGNAL_DATABASE
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -67,6 +67,11 @@ def chat_signals() -> "redis.Redis":
 def marks() -> "redis.Redis":
     """Return the client of small rebuildable marks, such as a beat task's last run (logical database 0)."""
     return _client(REDIS_CACHE_DATABASE)
+
+
+def address_timeouts() -> "redis.Redis":
+    """Return the client of the time-outs of addresses (logical database 5), which `address_timeouts` owns."""
+    return _client(REDIS_ADDRESS_TIMEOUT_DATABASE)
 
 
 def best_effort(operation: str, call: Callable[[], Result]) -> Result | None:

@@ -17,6 +17,7 @@ from hordechat.settings.rates import Rate
 
 REDIS_CACHE_DATABASE = 0
 REDIS_BROKER_DATABASE = 1
+REDIS_ADDRESS_TIMEOUT_DATABASE = 5
 REDIS_CHAT_SIGNAL_DATABASE = 7
 """The logical database of chat leases, streams and signals (SIG-02)."""
 
@@ -112,7 +113,7 @@ class Environment(BaseModel):
     redis_url: Annotated[str, AfterValidator(_require_redis_url)] = Field(
         alias="REDIS_URL",
         description="A server of the Redis protocol, 6.2 or later, without a database number: the project uses "
-        "databases 0 (cache), 1 (Celery broker) and 7 (chat leases, streams and signals).",
+        "databases 0 (cache), 1 (Celery broker), 5 (time-outs of addresses) and 7 (chat leases, streams and signals).",
     )
     secret_key: Annotated[str, Field(min_length=MINIMUM_SECRET_CHARACTERS)] = Field(
         alias="HORDE_SECRET_KEY", description="Signs admin sessions. At least 32 characters, the same on every machine."

@@ -149,14 +149,15 @@ def test_a_fault_of_our_own_code_is_not_swallowed(server: Valkey) -> None:
 
 def test_each_role_has_the_logical_database_of_its_name(server: Valkey) -> None:
     redis.marks().set("role", "marks")
+    redis.address_timeouts().set("role", "time-outs")
     redis.chat_signals().set("role", "signals")
 
     found = {
         number: client_library.Redis.from_url(f"{server.url}?db={number}", decode_responses=True).get("role")
-        for number in (0, 1, 7)
+        for number in (0, 1, 5, 7)
     }
 
-    assert found == {0: "marks", 1: None, 7: "signals"}
+    assert found == {0: "marks", 1: None, 5: "time-outs", 7: "signals"}
 
 
 def test_a_beat_task_that_ends_well_leaves_its_mark(server: Valkey) -> None:
