@@ -11,6 +11,8 @@ from psycopg import sql
 from tests.http.wire import Site, refusal
 
 STATUS = "/api/v2/generate/chat/status/00000000-0000-0000-0000-000000000000"
+HEARTBEAT = "/api/v2/status/heartbeat"
+RELAYED = {"Proxy-Authorization": "anything", "Proxied-For": "203.0.113.1"}
 END_CONNECTIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 
 
@@ -41,7 +43,8 @@ def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(sit
         try:
             answer = site.send("GET", STATUS)
             ready = site.send("GET", "/healthz/ready")
-            alive = [site.send("GET", path).status for path in ("/healthz/live", "/api/v2/status/heartbeat")]
+            alive = [site.send("GET", path).status for path in ("/healthz/live", HEARTBEAT)]
+            relayed = site.send("GET", HEARTBEAT, headers=RELAYED)
         finally:
             connection.execute(closing.format(sql.Identifier(name), sql.SQL("true")))
 
@@ -52,4 +55,5 @@ def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(sit
     assert answer.headers["Retry-After"] == "2"
     assert (ready.status, ready.json["database"]) == (503, "unreachable")
     assert alive == [200, 200]
+    assert relayed.status == 200, "no passkey is known while none can be read"
     assert refusal(site.send("GET", STATUS)) == (404, "RequestNotFound")

@@ -1,5 +1,6 @@
 """The limits come before the body, in the server that really runs."""
 
+import json
 import os
 from collections.abc import Iterator
 
@@ -49,3 +50,23 @@ def test_one_call_too_many_is_refused_before_its_body_is_sent(limited_site: Site
     assert [first[0].headers["X-RateLimit-Remaining"], first[1].headers["X-RateLimit-Remaining"]] == ["1", "0"]
     assert 1 <= int(unsent.headers["Retry-After"]) <= 24 * 60 * 60
     assert limited_site.send("GET", HEARTBEAT).status == 200
+
+
+@pytest.mark.spec("RLM-07")
+def test_a_services_clients_are_counted_apart_by_the_server_that_runs(limited_site: Site) -> None:
+    def manage(*arguments: str) -> dict[str, str]:
+        answer = stack.manage(limited_site.environment, *arguments, "--json")
+        assert answer.returncode == 0, answer.stderr
+        printed: dict[str, str] = json.loads(answer.stdout)
+        return printed
+
+    service = manage("create_user", "relay", "--service")
+    passkey = manage("proxy_passkey", str(service["id"]))["proxy_passkey"]
+    clients = ["203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.2", "2001:db8::1"]
+
+    answers = [
+        limited_site.post(CHAT, b"no JSON", **{"Proxy-Authorization": passkey, "Proxied-For": client})
+        for client in clients
+    ]
+
+    assert [answer.status for answer in answers] == [400, 400, 429, 400, 400]
