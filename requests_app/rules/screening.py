@@ -19,6 +19,10 @@ from requests_app.rules import patterns
 
 logger = logging.getLogger(__name__)
 
+FILTER_TYPES = range(10, 30)
+"""Types others know filters by; only the first one does anything here."""
+REPLACEMENT_FILTER_TYPE = FILTER_TYPES[0]
+
 ADULT_TERMS = {
     "adolescent": "adult", "adolescents": "adults", "babies": "adults", "baby": "adult", "boy": "man", "boys": "men",
     "child": "adult", "childhood": "adulthood", "childish": "mature", "childlike": "mature", "children": "adults",
