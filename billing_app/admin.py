@@ -1,9 +1,14 @@
-"""People, keys and kudos for moderators: all can be looked up, nothing changed, no hash of a key or password shown."""
+"""People, keys and kudos for moderators: all can be looked up, nothing changed.
+
+No hash of a key or password is shown, and of a shared key's id, with which anyone can ask, only the start.
+"""
 
 from django.contrib import admin
 
-from billing_app.models import Account, ApiKey, Hold, Transfer, User
+from billing_app.models import Account, ApiKey, Hold, SharedKey, Transfer, User
 from hordechat.infra.read_only_admin import ReadOnlyAdmin
+
+SHOWN_ID_CHARACTERS = 8
 
 
 @admin.register(User)
@@ -43,6 +48,27 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_select_related = ("user",)
     exact_numbers = ("id", "user_id")
     search_help_text = "The key's id, or its user's."
+
+
+@admin.register(SharedKey)
+class SharedKeyAdmin(ReadOnlyAdmin):
+    """What others may ask with. The id is the credential: a list shows its start and links to no whole one."""
+
+    list_display = (
+        "id_start", "user", "name", "left_kudos", "used_kudos", "max_text_tokens", "expires_at", "created_at",
+    )  # fmt: skip
+    list_display_links = None
+    fields = list_display
+    list_select_related = ("user",)
+    ordering = ("-created_at", "id")
+    exact_numbers = ("user_id",)
+    exact_uuids = ("id",)
+    search_help_text = "The key's whole id, or its user's."
+
+    @admin.display(description="id")
+    def id_start(self, key: SharedKey) -> str:
+        """Return enough of the id to tell keys apart, and too little to ask with."""
+        return f"{str(key.id)[:SHOWN_ID_CHARACTERS]}…"
 
 
 @admin.register(Transfer)

@@ -48,6 +48,20 @@ class NoProxyService(UserRefused):
         )
 
 
+class UnknownSharedKey(UserRefused):
+    """No shared key has this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no shared key with this id.")
+
+
+class TooManySharedKeys(UserRefused):
+    """The user has as many shared keys as they may."""
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(f"The user has {limit} shared keys that have not expired, the most they may have: expire one.")
+
+
 class LoginTaken(UserRefused):
     """Somebody has this login."""
 

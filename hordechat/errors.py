@@ -21,6 +21,7 @@ class ErrorCode(StrEnum):
     CHAT_MODEL_MISMATCH = "ChatModelMismatch"
     CHAT_REQUEST_CONFLICT = "ChatRequestConflict"
     CHAT_SUBMIT_INVALID = "ChatSubmitInvalid"
+    CORRUPT_PROMPT = "CorruptPrompt"
     DUPLICATE_GENERATION = "DuplicateGen"
     EXCESSIVE_STOP_SEQUENCE = "ExcessiveStopSequence"
     INTERNAL_SERVER_ERROR = "InternalServerError"

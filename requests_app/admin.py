@@ -5,7 +5,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from hordechat.infra.read_only_admin import ReadOnlyAdmin
-from requests_app.models import Generation, Request
+from requests_app.models import Generation, PromptFilter, Request
 
 
 @admin.register(Request)
@@ -51,3 +51,15 @@ class GenerationAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).defer("generation", "message")
 
     search_help_text = "The generation's id, its request's or its worker's."
+
+
+@admin.register(PromptFilter)
+class PromptFilterAdmin(ReadOnlyAdmin):
+    """What the replacement filter looks for; `manage.py filters` tries and changes it."""
+
+    list_display = ("id", "filter_type", "regex", "replacement", "description", "created_at")
+    fields = list_display
+    ordering = ("id",)
+    exact_numbers = ("id", "filter_type")
+    exact_texts = ("regex",)
+    search_help_text = "The filter's id or type, or the whole pattern."

@@ -90,6 +90,19 @@ class ChatImageStorageUnavailable(HordeError):
         super().__init__("The server cannot store the images of chat requests now; nothing was queued or charged.")
 
 
+class CorruptPrompt(HordeError):
+    """The request's texts cannot be screened within their bounds; the message quotes none of them."""
+
+    code: ClassVar = ErrorCode.CORRUPT_PROMPT
+
+    def __init__(self) -> None:
+        super().__init__("The texts of this request could not be screened: send less text.")
+
+
+class FilterRefused(ValueError):
+    """A prompt filter cannot be kept like this, or is not there; the message says what to change."""
+
+
 class RequestNotFound(HordeError):
     """No request of this family has the id."""
 

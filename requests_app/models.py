@@ -9,6 +9,9 @@ from hordechat.contract.limits import (
     DEFAULT_CLIENT_AGENT,
     DEFAULT_CONTEXT_TOKENS,
     MAX_CLIENT_AGENT_CHARACTERS,
+    MAX_FILTER_DESCRIPTION_CHARACTERS,
+    MAX_FILTER_PATTERN_CHARACTERS,
+    MAX_FILTER_REPLACEMENT_CHARACTERS,
     MAX_MODEL_NAME_CHARACTERS,
     MAX_NATIVE_FINISH_REASON_CHARACTERS,
     TEXT_JOB_LEASE_SECONDS,
@@ -151,10 +154,10 @@ class SiteMode(models.Model):
 class PromptFilter(models.Model):
     """A pattern the replacement filter looks for in texts, and what it puts in its place."""
 
-    regex = models.CharField(max_length=1000)
+    regex = models.CharField(max_length=MAX_FILTER_PATTERN_CHARACTERS)
     filter_type = models.IntegerField()
-    replacement = models.CharField(max_length=255, blank=True, db_default="")
-    description = models.CharField(max_length=500, blank=True, db_default="")
+    replacement = models.CharField(max_length=MAX_FILTER_REPLACEMENT_CHARACTERS, blank=True, db_default="")
+    description = models.CharField(max_length=MAX_FILTER_DESCRIPTION_CHARACTERS, blank=True, db_default="")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from billing_app.models import Account
+from billing_app.models import Account, User
 from billing_app.rules.accounts import AccountKind
 
 
@@ -13,6 +13,23 @@ class LockedAccount:
 
     id: int
     posted_kudos: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class LockedUser:
+    """A user nobody else can change, while others can still refer to them."""
+
+    unique_alias: str
+    is_trusted: bool
+    is_education: bool
+
+
+def find_user(*, user_id: int) -> LockedUser | None:
+    """Lock a user's row and return it, or None when nobody has the id."""
+    user = User.objects.select_for_update(no_key=True).filter(id=user_id).first()
+    if user is None:
+        return None
+    return LockedUser(unique_alias=user.unique_alias, is_trusted=user.is_trusted, is_education=user.is_education)
 
 
 def list_accounts(*, user_id: int) -> dict[AccountKind, LockedAccount]:

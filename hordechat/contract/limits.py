@@ -40,6 +40,19 @@ MAX_CONTEXT_TOKENS = 1_048_576
 SIZING_CHARACTERS_PER_TOKEN = 3
 """Sizing is cautious with 3 characters a token; the kudos formula reckons with 4."""
 
+# -- Screening ---------------------------------------------------------------------------------------------------------
+MAX_FILTER_PATTERN_CHARACTERS = 1000
+MAX_FILTER_REPLACEMENT_CHARACTERS = 255
+MAX_FILTER_DESCRIPTION_CHARACTERS = 500
+MAX_FILTER_COUNT = 500
+"""Filters of all types: each is one more search of every text."""
+SCREENING_SECONDS = 2
+"""What screening may take for all texts of one request, which is refused when it takes longer."""
+MAX_SCREENED_CHARACTERS = MAX_CHAT_TEXT_BYTES
+"""What the texts of one request may hold once rewritten; replacements can be longer than what they replace."""
+FILTER_TRIAL_SECONDS = 0.5
+"""What a new filter may take on each of a few hostile texts before it is taken."""
+
 # -- Images ------------------------------------------------------------------------------------------------------------
 MAX_CHAT_IMAGE_COUNT = 20
 MAX_CHAT_IMAGE_BYTES = 5 * MIB
@@ -95,6 +108,7 @@ assert MAX_CHAT_IMAGE_BYTES <= MAX_CHAT_IMAGE_TOTAL_BYTES <= MAX_CHAT_IMAGE_COUN
 assert MAX_CHAT_TOOL_SPEC_BYTES // 2 < MAX_JSON_SEPARATORS
 assert MIN_CONTEXT_TOKENS <= DEFAULT_CONTEXT_TOKENS <= MAX_CONTEXT_TOKENS
 assert MAX_CHAT_OUTPUT_TOKENS <= MAX_CONTEXT_TOKENS
+assert FILTER_TRIAL_SECONDS < SCREENING_SECONDS
 assert 2 * MAX_REASONING_BYTES < MAX_REPLY_BODY_BYTES
 assert MIN_OUTPUT_TOKENS <= DEFAULT_CHAT_OUTPUT_TOKENS <= MAX_CHAT_OUTPUT_TOKENS
 assert DEFAULT_CHAT_OUTPUT_TOKENS < DEFAULT_CONTEXT_TOKENS

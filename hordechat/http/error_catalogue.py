@@ -62,6 +62,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "A worker's submit is not shaped like a reply to its job.",
         "Correct the fields the message names and submit again; the job is still yours until its lease ends.",
     ),
+    ErrorCode.CORRUPT_PROMPT: Entry(
+        "The texts of a request could not be screened: that took too long, or made them too long.",
+        "Send less text, or leave out long runs of the same characters.",
+    ),
     ErrorCode.DUPLICATE_GENERATION: Entry(
         "The generation has a reply already, and its worker was paid for it.",
         "Nothing to do: an earlier try of the same submit arrived.",

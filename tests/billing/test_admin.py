@@ -3,16 +3,23 @@
 import pytest
 from django.test import Client
 
-from billing_app.models import Account, ApiKey, Hold, Transfer, User
+from billing_app.models import Account, ApiKey, Hold, SharedKey, Transfer, User
 from billing_app.rules.accounts import HouseAccount
-from billing_app.services import accounts, ledger
+from billing_app.services import accounts, ledger, shared_keys
 from tests.billing.books import NOW, balance_id, hold, open_balance, transfer
 
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "correct horse battery staple"
-LISTS = ["user", "account", "apikey", "transfer", "hold"]
-MODELS = {"user": User, "account": Account, "apikey": ApiKey, "transfer": Transfer, "hold": Hold}
+LISTS = ["user", "account", "apikey", "transfer", "hold", "sharedkey"]
+MODELS = {
+    "user": User,
+    "account": Account,
+    "apikey": ApiKey,
+    "transfer": Transfer,
+    "hold": Hold,
+    "sharedkey": SharedKey,
+}
 
 
 @pytest.fixture
@@ -24,6 +31,7 @@ def staff(client: Client) -> Client:
     ledger.post([transfer("tax:a", payer, HouseAccount.TAX, "1")], now=NOW)
     hold("upfront:a", payer, "5")
     hold("upfront:b", payer, "6")
+    shared_keys.create(user_id=owner.id, name="for the class", now=NOW)
     client.force_login(User.objects.get(id=owner.id))
     return client
 
@@ -97,6 +105,20 @@ def test_a_search_finds_by_the_exact_number_or_text(staff: Client, name: str, te
     rows = page.context["cl"].queryset
     shown = {"user": "alias", "transfer": "idempotency_key", "hold": "key"}[name]
     assert [getattr(row, shown) for row in rows] == found
+
+
+def test_a_list_of_shared_keys_shows_the_start_of_each_id_alone(staff: Client) -> None:
+    key = SharedKey.objects.get()
+    whole, start = str(key.id), f"{str(key.id)[:8]}…"
+
+    lists = [staff.get(url("sharedkey")), staff.get(url("sharedkey"), {"q": str(key.user_id)})]
+    found = staff.get(url("sharedkey"), {"q": whole})
+
+    for page in lists:
+        assert start in page.content.decode()
+        assert whole not in page.content.decode()
+        assert key.id.hex not in page.content.decode()
+    assert start in found.content.decode()
 
 
 def test_strangers_are_sent_to_sign_in(client: Client) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from billing_app.management.arguments import user_id
 from billing_app.rules.accounts import AccountKind, HouseAccount
 from billing_app.selectors import ledger, statements
 from billing_app.selectors.ledger import Drift, Reconciliation
@@ -13,14 +14,6 @@ from billing_app.selectors.statements import Line, UserBalance
 
 STATEMENT_LINES = 50
 MOST_LINES = 1_000_000
-
-
-def user_id(text: str) -> int:
-    """Read a user's id from the command line: the number, or the whole alias it is the end of."""
-    try:
-        return int(text.rpartition("#")[2])
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a user's number nor an alias with its #number") from None
 
 
 def moment(text: str) -> datetime:
