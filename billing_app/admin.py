@@ -60,7 +60,7 @@ class SharedKeyAdmin(ReadOnlyAdmin):
     list_display_links = None
     fields = list_display
     list_select_related = ("user",)
-    ordering = ("-created_at", "id")
+    ordering = ("-created_at",)
     exact_numbers = ("user_id",)
     exact_uuids = ("id",)
     search_help_text = "The key's whole id, or its user's."
