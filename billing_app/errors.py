@@ -85,3 +85,42 @@ class UserNotFound(HordeError):
 
     def __init__(self) -> None:
         super().__init__("No user has this API key.")
+
+
+class DeletedUser(HordeError):
+    """The account is about to be deleted and asks for nothing any more."""
+
+    code: ClassVar = ErrorCode.DELETED_USER
+
+    def __init__(self) -> None:
+        super().__init__("This account is scheduled for deletion.")
+
+
+class SharedKeyEmpty(HordeError):
+    """All a shared key could spend is spent."""
+
+    code: ClassVar = ErrorCode.SHARED_KEY_EMPTY
+
+    def __init__(self) -> None:
+        super().__init__("This shared key has no kudos left.")
+
+
+class SharedKeyExpired(HordeError):
+    """A shared key's time is over."""
+
+    code: ClassVar = ErrorCode.SHARED_KEY_EXPIRED
+
+    def __init__(self) -> None:
+        super().__init__("This shared key has expired.")
+
+
+class SharedKeyInsufficientKudos(HordeError):
+    """A shared key has less left than a request may cost."""
+
+    code: ClassVar = ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS
+
+    def __init__(self, *, left_kudos: Decimal, required_kudos: Decimal) -> None:
+        super().__init__(
+            f"This shared key has {left_kudos} kudos left and the request needs {required_kudos}. Ask for a shorter "
+            "output, or the key's owner for more."
+        )

@@ -7,6 +7,9 @@ from uuid import UUID
 
 from hordechat.errors import ErrorCode, HordeError
 
+MAX_TOLD_TIMEOUT_SECONDS = 4 * 24 * 3600
+"""Of a longer time-out the refusal does not tell how long it lasts."""
+
 
 class UnknownChatModel(HordeError):
     """Nobody knows the model: the reference lacks it and no online worker declared it."""
@@ -91,16 +94,25 @@ class ChatImageStorageUnavailable(HordeError):
 
 
 class CorruptPrompt(HordeError):
-    """The request's texts cannot be screened within their bounds; the message quotes none of them."""
+    """A request's texts cannot be screened within their bounds, or nothing is left of them; none is quoted."""
 
     code: ClassVar = ErrorCode.CORRUPT_PROMPT
 
     def __init__(self) -> None:
-        super().__init__("The texts of this request could not be screened: send less text.")
+        super().__init__("The texts of this request could not be screened, or nothing is left of them.")
 
 
 class FilterRefused(ValueError):
     """A prompt filter cannot be kept like this, or is not there; the message says what to change."""
+
+
+class SourceImageUrlRefused(HordeError):
+    """An image's address leads to where the server does not fetch from."""
+
+    code: ClassVar = ErrorCode.SOURCE_IMAGE_URL_REFUSED
+
+    def __init__(self, *, path: str) -> None:
+        super().__init__(f"'{path}' is no address the server fetches images from.")
 
 
 class RequestNotFound(HordeError):
@@ -149,3 +161,101 @@ class ChatModelMismatch(HordeError):
 
     def __init__(self, *, sent: str, assigned: str) -> None:
         super().__init__(f"'model_id' is '{sent[:64]}' and the job was assigned to '{assigned}'.")
+
+
+class MaintenanceMode(HordeError):
+    """The site takes no new requests while its operator works on it."""
+
+    code: ClassVar = ErrorCode.MAINTENANCE_MODE
+
+    def __init__(self) -> None:
+        super().__init__("The horde is in maintenance mode and takes no new requests. Please try again later.")
+
+
+class AddressTimedOut(HordeError):
+    """Requests from this address are refused for a while."""
+
+    code: ClassVar = ErrorCode.TIMEOUT_ADDRESS
+
+    def __init__(self, *, seconds: int) -> None:
+        wait = "" if seconds > MAX_TOLD_TIMEOUT_SECONDS else f" for another {seconds} seconds"
+        super().__init__(f"Requests from your address are refused{wait}.")
+
+
+class KudosUpfront(HordeError):
+    """A requester does not have what a request above the free output allowance may cost."""
+
+    code: ClassVar = ErrorCode.KUDOS_UPFRONT
+
+    def __init__(self, *, needed_kudos: Decimal, length_key: str, max_length: int, allowance: int) -> None:
+        reason = (
+            f"{length_key} {max_length} is above the free output allowance of {allowance} tokens. "
+            f"Lower {length_key} or raise your kudos."
+            if max_length > allowance
+            else "requests without slow workers, or for chosen workers alone, always do. The free output allowance is "
+            f"{allowance} tokens."
+        )
+        super().__init__(f"This request needs {needed_kudos} kudos upfront: {reason}")
+
+
+class NoAbleWorker(HordeError):
+    """No online worker could serve a request that is refused for kudos: more of them would not help it (ALW-60)."""
+
+    code: ClassVar = ErrorCode.NO_ELIGIBLE_WORKER
+
+    def __init__(self) -> None:
+        super().__init__("No online worker can serve this request.")
+
+
+class MissingPrompt(HordeError):
+    """A text request without a text."""
+
+    code: ClassVar = ErrorCode.MISSING_PROMPT
+
+    def __init__(self) -> None:
+        super().__init__("'prompt' is empty.")
+
+
+class OnlyServiceAccountProxy(HordeError):
+    """A user who is no service says for whom a request is."""
+
+    code: ClassVar = ErrorCode.ONLY_SERVICE_ACCOUNT_PROXY
+
+    def __init__(self) -> None:
+        super().__init__("Only service accounts may send 'proxied_account'.")
+
+
+class RequiresTrust(HordeError):
+    """A privilege of trusted users."""
+
+    code: ClassVar = ErrorCode.REQUIRES_TRUST
+
+    def __init__(self) -> None:
+        super().__init__("Only trusted users may send 'disable_batching' with more than one generation.")
+
+
+class InvalidExtraSourceImages(HordeError):
+    """A text request with images."""
+
+    code: ClassVar = ErrorCode.INVALID_EXTRA_SOURCE_IMAGES
+
+    def __init__(self) -> None:
+        super().__init__("Text requests take no 'extra_source_images'.")
+
+
+class WorkerNotFound(HordeError):
+    """A request names a worker that does not exist."""
+
+    code: ClassVar = ErrorCode.WORKER_NOT_FOUND
+
+    def __init__(self, *, worker_id: str) -> None:
+        super().__init__(f"There is no worker with the id '{worker_id[:64]}'.")
+
+
+class NotTheSubmitter(HordeError):
+    """A request's input is asked for under another key than it was submitted under."""
+
+    code: ClassVar = ErrorCode.WRONG_CREDENTIALS
+
+    def __init__(self) -> None:
+        super().__init__("Only the key a request was submitted under may read it.")

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import orjson
 from django.db import connection
 from django.test import Client
 
+from billing_app.models import SharedKey
 from billing_app.services import accounts
 from hordechat.infra import clock
 
@@ -31,6 +33,12 @@ DECLARATION = {
 def chat_body(**changes: Any) -> dict[str, object]:
     """Return a usual chat submit; a value of None leaves the key out."""
     body = {"model": MODEL, "messages": CONVERSATION, "max_tokens": 64, **changes}
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def text_body(**changes: Any) -> dict[str, object]:
+    """Return a usual text submit; a value of None leaves the key out."""
+    body = {"prompt": "Once upon a time", **changes}
     return {key: value for key, value in body.items() if value is not None}
 
 
@@ -109,6 +117,26 @@ class Horde:
         """Read a chat request's status."""
         return self.call("GET", f"generate/chat/status/{request_id}")
 
+    def submit_text(self, *, api_key: str | None = None, **changes: Any) -> Answer:
+        """Submit a text request as the requester."""
+        return self.call("POST", "generate/text/async", text_body(**changes), api_key=api_key or self.requester.api_key)
+
+    def text_status(self, request_id: str) -> Answer:
+        """Read a text request's status."""
+        return self.call("GET", f"generate/text/status/{request_id}")
+
+    def queued_text(self, **changes: Any) -> str:
+        """Submit a text request and return its id; nobody serves it."""
+        status, body = self.submit_text(**changes)
+        assert status == 202, body
+        request_id: str = body["id"]
+        return request_id
+
+    def share_key(self, person: Person, **columns: Any) -> str:
+        """Make a shared key of somebody's and return it; columns as in the table."""
+        key = SharedKey.objects.create(id=uuid4(), user_id=person.id, **columns)
+        return str(key.id)
+
     def cancel(self, request_id: str) -> Answer:
         """Cancel a chat request."""
         return self.call("DELETE", f"generate/chat/status/{request_id}")
@@ -149,5 +177,5 @@ def count_rows(*tables: str) -> dict[str, int]:
     return {table: one_value(f"SELECT count(*) FROM {table}") for table in tables}
 
 
-TRACES = ("waiting_prompts", "queue_rows", "processing_gens", "transfers", "workers")
+TRACES = ("waiting_prompts", "queue_rows", "processing_gens", "transfers", "workers", "holds")
 """Where a request or a pop would leave a trace."""

@@ -7,6 +7,7 @@ Whoever looks a key up joins `api_keys` in a statement of their own:
 
 import hashlib
 import hmac
+from uuid import UUID
 
 from django.conf import settings
 
@@ -14,6 +15,9 @@ from billing_app.rules.accounts import PUBLIC_KEY
 
 PUBLIC_KEY_HASH = hashlib.sha256(PUBLIC_KEY.encode()).hexdigest()
 """The public key is no secret, and its row, which a migration makes, must outlive every pepper."""
+
+SHARED_KEY_CHARACTERS = 36
+"""Of a UUID with its hyphens, which is the whole of a shared key."""
 
 MAX_KEY_CHARACTERS = 100
 """Keys are 22 characters; a header of megabytes is refused unhashed."""
@@ -26,6 +30,16 @@ def candidate_hashes(key: str) -> list[str]:
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         return []
     return [_keyed_hash(key, secret=secret) for _, secret in settings.HORDE.peppers]
+
+
+def parse_shared(key: str) -> UUID | None:
+    """Return the id a shared key is given by, None for what is no shared key. API keys are shorter than a UUID."""
+    if len(key) != SHARED_KEY_CHARACTERS:
+        return None
+    try:
+        return UUID(key)
+    except ValueError:
+        return None
 
 
 def hash_new(key: str) -> tuple[str, str]:

@@ -52,6 +52,22 @@ MAX_SCREENED_CHARACTERS = MAX_CHAT_TEXT_BYTES
 """What the texts of one request may hold once rewritten; replacements can be longer than what they replace."""
 FILTER_TRIAL_SECONDS = 0.5
 """What a new filter may take on each of a few hostile texts before it is taken."""
+# -- Text requests -----------------------------------------------------------------------------------------------------
+MAX_TEXT_BODY_BYTES = 4 * MIB
+"""A text submit: 1 MiB of prompt, escaped, and its models."""
+MAX_PROMPT_BYTES = MAX_CHAT_TEXT_BYTES
+"""UTF-8 bytes of a prompt: what a chat request may hold in all its messages."""
+MAX_TEXT_MODEL_COUNT = 200
+MAX_TEXT_GENERATIONS = 20
+MAX_TEXT_OUTPUT_TOKENS = 4096
+DEFAULT_TEXT_OUTPUT_TOKENS = 80
+MAX_NAMED_WORKERS = 5
+"""Of more workers in `workers` the first are kept, silently, as text clients know it."""
+MIN_SAMPLERS = 7
+"""An order of samplers names at least this many different ones."""
+MAX_SAMPLER_ORDER = 100
+MAX_WEBHOOK_CHARACTERS = 1024
+MAX_PROXIED_ACCOUNT_CHARACTERS = 255
 
 # -- Images ------------------------------------------------------------------------------------------------------------
 MAX_CHAT_IMAGE_COUNT = 20
@@ -110,6 +126,8 @@ assert MIN_CONTEXT_TOKENS <= DEFAULT_CONTEXT_TOKENS <= MAX_CONTEXT_TOKENS
 assert MAX_CHAT_OUTPUT_TOKENS <= MAX_CONTEXT_TOKENS
 assert FILTER_TRIAL_SECONDS < SCREENING_SECONDS
 assert 2 * MAX_REASONING_BYTES < MAX_REPLY_BODY_BYTES
+assert MAX_PROMPT_BYTES < MAX_TEXT_BODY_BYTES
+assert MIN_OUTPUT_TOKENS <= DEFAULT_TEXT_OUTPUT_TOKENS <= MAX_TEXT_OUTPUT_TOKENS
 assert MIN_OUTPUT_TOKENS <= DEFAULT_CHAT_OUTPUT_TOKENS <= MAX_CHAT_OUTPUT_TOKENS
 assert DEFAULT_CHAT_OUTPUT_TOKENS < DEFAULT_CONTEXT_TOKENS
 assert CHECK_IN_WINDOW_SECONDS < ONLINE_SECONDS

@@ -29,8 +29,39 @@ class QuotedAnswer(StrictModel):
     resolved: ResolvedRequest
 
 
-class GenerationStatus(StrictModel):
-    """One finished generation."""
+class ResolvedTextRequest(StrictModel):
+    """What a text request would be run with."""
+
+    prompt: str
+    params: dict[str, object]
+    models: list[str]
+    style: str | None = None
+    estimated_prompt_tokens: int
+    context_fit: str
+
+
+class QuotedTextAnswer(StrictModel):
+    """What a text dry run answers: nothing was queued."""
+
+    kudos: float = Field(description="The most the request is estimated to cost.")
+    resolved: ResolvedTextRequest
+
+
+class StoredTextRequest(StrictModel):
+    """A text request as its client submitted it."""
+
+    prompt: str = Field(description="The text as it was sent, whatever screening made of it for the workers.")
+    params: dict[str, object]
+    models: list[str]
+    workers: list[str]
+    worker_blacklist: bool
+    trusted_workers: bool
+    validated_backends: bool
+    slow_workers: bool
+
+
+class TextGenerationStatus(StrictModel):
+    """One finished generation of a text request."""
 
     worker_id: str
     worker_name: str
@@ -39,6 +70,11 @@ class GenerationStatus(StrictModel):
     text: str
     seed: int
     gen_metadata: list[object]
+
+
+class GenerationStatus(TextGenerationStatus):
+    """One finished generation of a chat request."""
+
     message: dict[str, object] | None
     finish_reason: str | None
     native_finish_reason: str | None
@@ -49,8 +85,8 @@ class GenerationStatus(StrictModel):
     queue_wait_seconds: float
 
 
-class ChatStatus(StrictModel):
-    """The full status of a chat request."""
+class RequestStatus(StrictModel):
+    """How far a request of either family has come."""
 
     finished: int
     processing: int
@@ -62,9 +98,20 @@ class ChatStatus(StrictModel):
     queue_position: int
     kudos: Decimal
     is_possible: bool
-    generations: list[GenerationStatus]
     eligible_workers: int
     eligible_worker_threads: int
+
+
+class TextStatus(RequestStatus):
+    """The full status of a text request."""
+
+    generations: list[TextGenerationStatus]
+
+
+class ChatStatus(RequestStatus):
+    """The full status of a chat request."""
+
+    generations: list[GenerationStatus]
     context_adjustments: list[dict[str, object]] | None
     impossible_reason: dict[str, object] | None
     fault_reason: str | None

@@ -63,8 +63,11 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "Correct the fields the message names and submit again; the job is still yours until its lease ends.",
     ),
     ErrorCode.CORRUPT_PROMPT: Entry(
-        "The texts of a request could not be screened: that took too long, or made them too long.",
-        "Send less text, or leave out long runs of the same characters.",
+        "The texts of a request could not be screened: that took too long, made them too long, or left nothing.",
+        "Send less text, or another one; leave out long runs of the same characters.",
+    ),
+    ErrorCode.DELETED_USER: Entry(
+        "The account is scheduled for deletion.", "Ask the operator of the site, or call with another account's key."
     ),
     ErrorCode.DUPLICATE_GENERATION: Entry(
         "The generation has a reply already, and its worker was paid for it.",
@@ -82,13 +85,29 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "No user has this API key, or the key was revoked.",
         "Check the `apikey` header; ask the operator for a key, or use `0000000000` to stay anonymous.",
     ),
+    ErrorCode.INVALID_EXTRA_SOURCE_IMAGES: Entry(
+        "A text request carries images. The code ends in a dot.", "Send images in the messages of a chat request."
+    ),
     ErrorCode.INVALID_JOB_ID: Entry(
         "No generation has this id; it may have expired with its request.",
         "Drop the reply and pop again. Send the `id` of the pop's answer unchanged.",
     ),
+    ErrorCode.KUDOS_UPFRONT: Entry(
+        "The request is above the free output allowance, or for chosen or fast workers alone, and your free kudos do "
+        "not cover what it may cost.",
+        "Ask for a shorter output than the allowance the message names, wait until held kudos are free again, or earn "
+        "some with a worker.",
+    ),
+    ErrorCode.MAINTENANCE_MODE: Entry(
+        "The operator works on the site, which takes no new requests meanwhile.", "Try again later."
+    ),
     ErrorCode.METHOD_NOT_ALLOWED: Entry(
         "The route exists and does not take this method.", "Use a method the `Allow` header lists."
     ),
+    ErrorCode.MISSING_FULL_SAMPLER_ORDER: Entry(
+        "`params.sampler_order` holds fewer than 7 different samplers.", "Send all of them, or leave the key out."
+    ),
+    ErrorCode.MISSING_PROMPT: Entry("The `prompt` of a text request is empty.", "Send a text."),
     ErrorCode.NO_ELIGIBLE_WORKER: Entry(
         "The models are known and no online worker serves one of them now.",
         "Try again later, or accept more models.",
@@ -96,6 +115,9 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ErrorCode.NUL_BYTE_IN_PAYLOAD: Entry(
         "A string or key of the body holds the character U+0000, which cannot be stored.",
         "Remove the character or replace it.",
+    ),
+    ErrorCode.ONLY_SERVICE_ACCOUNT_PROXY: Entry(
+        "`proxied_account` comes from a user who is no service.", "Leave the key out."
     ),
     ErrorCode.OPERATION_KEY_CONFLICT: Entry(
         "The operation key names another request of yours, which was not sent with this body.",
@@ -117,16 +139,40 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ErrorCode.REQUEST_TOO_LARGE: Entry(
         "The body is larger than this route takes.", "Send less; the message names the limit in bytes."
     ),
+    ErrorCode.REQUIRES_TRUST: Entry(
+        "`disable_batching` with `n` above 1 is a privilege of trusted users.", "Leave the key out, or send `n` 1."
+    ),
     ErrorCode.ROUTE_NOT_FOUND: Entry("No route has this path.", "Check the path; `/api/schema/` lists the routes."),
     ErrorCode.SERVICE_UNAVAILABLE: Entry(
         "The server cannot reach its database.",
         "Repeat the request after the seconds of the `Retry-After` header. In the rare case that the connection broke "
         "during a commit, the change was made: a reply then answers `DuplicateGen`, a chat request is queued twice.",
     ),
+    ErrorCode.SHARED_KEY_EMPTY: Entry(
+        "All a shared key could spend is spent.", "Ask the key's owner for more, or call with a key of your own."
+    ),
+    ErrorCode.SHARED_KEY_EXPIRED: Entry(
+        "The time of a shared key is over.", "Ask the key's owner, or call with a key of your own."
+    ),
+    ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS: Entry(
+        "A shared key has less left than the request may cost.",
+        "Ask for a shorter output or a smaller model, or ask the key's owner for more.",
+    ),
     ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED: Entry(
         f"An image holds more than {limits.MAX_CHAT_IMAGE_BYTES // limits.MIB} MiB, or all images of a request hold "
         f"more than {limits.MAX_CHAT_IMAGE_TOTAL_BYTES // limits.MIB} MiB together, base64 undone.",
         "Send smaller or fewer images.",
+    ),
+    ErrorCode.SOURCE_IMAGE_URL_REFUSED: Entry(
+        "An image's address leads to where the server does not fetch from.",
+        "Send a public address, or the image itself.",
+    ),
+    ErrorCode.TIMEOUT_ADDRESS: Entry(
+        "Requests from your address are refused for a while.",
+        "Wait as long as the message says; ask the operator of the site when it is a mistake.",
+    ),
+    ErrorCode.TOKEN_OVERFLOW: Entry(
+        "`params.max_length` is above `params.max_context_length`.", "Lower the one or raise the other."
     ),
     ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: Entry(
         f"The messages of a request hold more than {limits.MAX_CHAT_IMAGE_COUNT} images together.",
@@ -148,9 +194,10 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "Remove or change what the message names; `/api/schema/` lists what is accepted.",
     ),
     ErrorCode.USER_NOT_FOUND: Entry("Nobody has the API key a look-up names.", "Check the `apikey` header."),
+    ErrorCode.WORKER_NOT_FOUND: Entry("A request names a worker that does not exist.", "Check the worker's id."),
     ErrorCode.WRONG_CREDENTIALS: Entry(
-        "The API key is not the key of the worker's owner.",
-        "Use the owner's key, or give the worker a name of its own: names are taken across the site.",
+        "The API key is not the key of the worker's owner, or not the one a text request was submitted under.",
+        "Use that key; a worker of your own needs a name of its own, since names are taken across the site.",
     ),
 }
 

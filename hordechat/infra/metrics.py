@@ -26,6 +26,16 @@ QUEUE_WAIT_SECONDS = Histogram(
     ["chat"],
     buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1200),
 )
+MAX_LENGTH_LOWERED = Counter(
+    "horde_chat_max_length_lowered",
+    "Chat submissions whose output length was lowered to the longest a serving worker gives.",
+    ["requested_bucket", "declared_bucket", "dry_run"],
+)
+CONTEXT_FIT = Counter(
+    "horde_text_context_fit",
+    "Sized submissions by the mode they asked for and what became of them.",
+    ["mode", "outcome"],
+)
 STALE_ABORTS = Counter(
     "horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"]
 )

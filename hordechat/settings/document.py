@@ -60,7 +60,7 @@ def _values_of(field: FieldInfo) -> str:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema["type"] == "boolean":
         return "`true`, `false`"
-    if schema["type"] == "integer":
+    if schema["type"] in {"integer", "number"}:
         return f"{schema['minimum']} to {schema['maximum']}"
     if "pattern" in schema:
         return f"`{schema['pattern']}`"

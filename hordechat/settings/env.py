@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hordechat.settings import rates
 from hordechat.settings.rates import Rate
@@ -97,6 +97,11 @@ def _networks_of(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
 def _is_not_off(value: object) -> bool:
     """Read a switch that is on unless it is plainly off (ADM-11)."""
     return str(value).strip().lower() not in {"0", "false", "no", "off"}
+
+
+def _is_on(value: object) -> bool:
+    """Read a switch that is off unless it is plainly on."""
+    return str(value).strip().lower() in {"1", "true", "yes", "on"}
 
 
 class Environment(BaseModel):
@@ -199,6 +204,40 @@ class Environment(BaseModel):
         "`X-Forwarded-For`. 0: the header is ignored, and the address is the connection's; behind a unix socket, where "
         "a connection has none, all callers then share one.",
     )
+    free_output_ceiling: int = Field(
+        4096,
+        alias="HORDE_TEXT_FREE_OUTPUT_CEILING",
+        ge=1,
+        le=1_000_000,
+        description="The longest output, in tokens, that is queued without holding its kudos first while the fleet is "
+        "idle. Above the allowance a requester has to own what the request may cost.",
+    )
+    free_output_floor: int = Field(
+        512,
+        alias="HORDE_TEXT_FREE_OUTPUT_FLOOR",
+        ge=1,
+        le=1_000_000,
+        description="What stays free under any load, in tokens, and when no worker can serve a request.",
+    )
+    free_output_wait_full_seconds: float = Field(
+        60,
+        alias="HORDE_TEXT_FREE_OUTPUT_WAIT_FULL_SECONDS",
+        ge=0,
+        le=86_400,
+        description="Up to this estimated wait, in seconds, the allowance is the ceiling.",
+    )
+    free_output_wait_floor_seconds: float = Field(
+        300,
+        alias="HORDE_TEXT_FREE_OUTPUT_WAIT_FLOOR_SECONDS",
+        ge=0,
+        le=86_400,
+        description="From this estimated wait on, in seconds, the allowance is the floor.",
+    )
+    upfront_kudos_on_worker_list: Annotated[bool, BeforeValidator(_is_on)] = Field(
+        False,
+        alias="HORDE_UPFRONT_KUDOS_ON_WORKERLIST",
+        description="Whether a request that names its workers always has its kudos held first. `1` means yes.",
+    )
     text_model_reference: Annotated[str, AfterValidator(_require_url_or_path)] = Field(
         "",
         alias="HORDE_IMAGE_LLM_REFERENCE",
@@ -221,6 +260,19 @@ class Environment(BaseModel):
         description="A folder in which the processes of a machine add up their metrics. Empty: each shows its own.",
     )
 
+    @model_validator(mode="after")
+    def _require_allowance_curve(self) -> Self:
+        """Refuse a curve that rises or has no slope (ALW-66)."""
+        if self.free_output_floor > self.free_output_ceiling:
+            message = "HORDE_TEXT_FREE_OUTPUT_FLOOR has to be at most HORDE_TEXT_FREE_OUTPUT_CEILING"
+            raise ValueError(message)
+        if self.free_output_wait_floor_seconds <= self.free_output_wait_full_seconds:
+            message = (
+                "HORDE_TEXT_FREE_OUTPUT_WAIT_FLOOR_SECONDS has to be above HORDE_TEXT_FREE_OUTPUT_WAIT_FULL_SECONDS"
+            )
+            raise ValueError(message)
+        return self
+
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Self:
         """Read the settings.
@@ -232,7 +284,7 @@ class Environment(BaseModel):
             return cls.model_validate({name: value for name, value in environ.items() if value != ""})
         except ValidationError as error:
             lines = [
-                f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}."
+                ": ".join([*map(str, fault["loc"]), f"{fault['msg'].removeprefix('Value error, ')}."])
                 for fault in error.errors(include_url=False, include_input=False, include_context=False)
             ]
             raise BadEnvironment(

@@ -23,20 +23,30 @@ CODES: Mapping[ErrorCode, str] = {
     ErrorCode.BAD_REQUEST: "The body is no JSON object, or a value has a wrong shape, type or range.",
     ErrorCode.UNSUPPORTED_CHAT_PARAMETER: "A key or value is outside the contract, passes a limit, breaks the order of "
     "tool calls and answers or the rules of strict schemas, or is not served yet.",
-    ErrorCode.TOO_MANY_STOP_SEQUENCES: "`stop` holds too many different sequences.",
-    ErrorCode.EXCESSIVE_STOP_SEQUENCE: "The sequences of `stop` are too long together.",
     ErrorCode.TOO_MANY_EXTRA_SOURCE_IMAGES: "The messages hold too many images.",
     ErrorCode.SOURCE_IMAGE_SIZE_EXCEEDED: "An image, or all of them together, is too large.",
     ErrorCode.CHAT_REQUEST_CONFLICT: "Two values contradict each other, or `openai_guards` misses the word json.",
     ErrorCode.OPERATION_KEY_CONFLICT: "The operation key was used for another request.",
     ErrorCode.CHAT_ADMISSION_DISABLED: "The operator takes no new chat requests.",
+    ErrorCode.MAINTENANCE_MODE: "The operator takes no requests at all.",
     ErrorCode.INVALID_API_KEY: "Nobody has the API key.",
+    ErrorCode.SHARED_KEY_EMPTY: "All the shared key could spend is spent.",
+    ErrorCode.SHARED_KEY_EXPIRED: "The shared key's time is over.",
+    ErrorCode.DELETED_USER: "The account is scheduled for deletion.",
     ErrorCode.TOO_MANY_PROMPTS: "The user has as many requests waiting as they may.",
+    ErrorCode.TIMEOUT_ADDRESS: "Requests from this address are refused for a while.",
+    ErrorCode.CORRUPT_PROMPT: "The texts cannot be screened in time; only a flagged user's are, and those for a model "
+    "that is marked as not safe for work.",
     ErrorCode.UNKNOWN_CHAT_MODEL: "A model nobody knows; every entry of `models` has to be known.",
     ErrorCode.NO_ELIGIBLE_WORKER: "No worker serves one of the models now.",
     ErrorCode.PROMPT_EXCEEDS_CONTEXT: "The conversation does not fit, as far as `context_fit` lets it be changed.",
+    ErrorCode.TOO_MANY_STOP_SEQUENCES: "`stop` holds too many different sequences.",
+    ErrorCode.EXCESSIVE_STOP_SEQUENCE: "The sequences of `stop` are too long together.",
     ErrorCode.CHAT_KUDOS_CAP_EXCEEDED: "The request is estimated to cost more than `max_kudos`.",
     ErrorCode.CHAT_IMAGE_STORAGE_UNAVAILABLE: "The request holds images, and there is nowhere to keep them.",
+    ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS: "The shared key has less left than the request may cost.",
+    ErrorCode.KUDOS_UPFRONT: "The output asked for is above the free allowance, and the user does not own what it may "
+    "cost. When no online worker could serve it either, that is told instead, as `NoEligibleWorker`.",
 }
 """Each return code of the chat submit and when it is given, in the order things are judged."""
 

@@ -1,6 +1,16 @@
 """How far a request has come, derived from counts of its generations: the one place that says when it is done (S1)."""
 
 from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a request has cost by now, the tax included, and what is held for it."""
+
+    consumed_kudos: Decimal
+    upfront_kudos: Decimal | None
+    """None when nothing was held."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from hordechat.contract.chat import ChatSubmission
+from hordechat.contract.refusals import UnsupportedChatParameter
 from hordechat.contract.vocabulary import Role
 
 NOT_YET_SERVED: Mapping[str, Callable[[ChatSubmission], bool]] = {
@@ -26,7 +27,18 @@ A tool choice and `parallel_tool_calls` stand beside tools alone, so `tools` ans
 """
 
 
-def find_unserved(submission: ChatSubmission) -> str | None:
+def require_served(submission: ChatSubmission) -> ChatSubmission:
+    """Return the submission, as the last step of judging its body (decision W7).
+
+    Raises:
+        UnsupportedChatParameter: it asks for something this server does not serve yet.
+    """
+    if path := _find_unserved(submission):
+        raise UnsupportedChatParameter.not_yet(path)
+    return submission
+
+
+def _find_unserved(submission: ChatSubmission) -> str | None:
     """Return the path of the first thing a submission asks for that this server does not serve yet."""
     asked_for = (path for path, is_asked_for in NOT_YET_SERVED.items() if is_asked_for(submission))
     return next(asked_for, None) or _find_in_messages(submission)

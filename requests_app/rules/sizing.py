@@ -18,6 +18,7 @@ from requests_app.rules.length_buckets import bucket_of
 from requests_app.rules.turns import Turn, list_droppable_turns
 
 ContextFit = Literal["grow", "reject", "truncate_oldest"]
+TextContextFit = Literal["ignore", "reject", "grow"]
 
 
 class AdjustmentReason(StrEnum):
@@ -61,6 +62,14 @@ class Sized:
     def adjustments_as_json(self) -> list[dict[str, object]] | None:
         """The adjustments as they are stored: no list when there are none (CTX-05)."""
         return [adjustment.as_json() for adjustment in self.adjustments] or None
+
+    @property
+    def outcome(self) -> str:
+        """What the metric says became of the context."""
+        reasons = {adjustment.reason for adjustment in self.adjustments}
+        if AdjustmentReason.TRUNCATE_OLDEST in reasons:
+            return "truncated"
+        return "grown" if AdjustmentReason.GROW in reasons else "fits"
 
     @property
     def lowering_buckets(self) -> tuple[str, str] | None:
@@ -143,6 +152,46 @@ def size(
         max_context_length=context,
         prompt_tokens=rest.prompt_tokens,
         adjustments=tuple(adjustments),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SizedText:
+    """The context a prompt will run under."""
+
+    max_context_length: int
+    prompt_tokens: int
+    outcome: Literal["fits", "sent_overlong", "grown"]
+    """What the metric says became of the context."""
+
+
+def size_text(
+    *,
+    prompt_characters: int,
+    max_length: int,
+    max_context_length: int,
+    context_fit: TextContextFit,
+    largest_context: int | None,
+) -> SizedText:
+    """Return the context of a text request, whose prompt is never trimmed: a worker cuts what is over (text-path 14.1).
+
+    `largest_context` is the largest an online text worker of the models declares, None when no such worker is online:
+    then nothing grows.
+
+    Raises:
+        PromptExceedsContext: the prompt does not fit, and the mode is not to ignore that.
+    """
+    prompt_tokens = estimate_prompt_tokens(characters=prompt_characters, images=0)
+    need = prompt_tokens + max_length
+    context = max_context_length
+    if context_fit == "grow":
+        context = _grow(need=need, requested=context, bound=context if largest_context is None else largest_context)
+    if need > context and context_fit != "ignore":
+        raise PromptExceedsContext(prompt_tokens=prompt_tokens, max_length=max_length, context=context)
+    return SizedText(
+        max_context_length=context,
+        prompt_tokens=prompt_tokens,
+        outcome="sent_overlong" if need > context else "grown" if context > max_context_length else "fits",
     )
 
 

@@ -21,6 +21,10 @@ def find(*, api_key: str, operation_key: UUID) -> OperationClaim | None:
     """Return the claim on a key by the user behind an API key, or None when it is free or nobody has the API key."""
     return sql.find_one(
         sql.load(__file__, "claim_of_key.sql"),
-        {"key_hashes": keys.candidate_hashes(api_key), "operation_key": operation_key},
+        {
+            "key_hashes": keys.candidate_hashes(api_key),
+            "shared_key_id": keys.parse_shared(api_key),
+            "operation_key": operation_key,
+        },
         OperationClaim,
     )

@@ -10,14 +10,14 @@ from uuid import UUID
 import orjson
 
 from hordechat.contract.limits import EXACT_QUEUE_POSITIONS, ONLINE_SECONDS
-from hordechat.contract.status import ChatStatus, GenerationStatus
+from hordechat.contract.status import ChatStatus, GenerationStatus, TextGenerationStatus, TextStatus
 from hordechat.infra import sql
 from requests_app.rules.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChatFlags(Progress):
-    """The row of `chat_status.sql`: what a status says besides its generations."""
+class RequestFlags(Progress):
+    """The row of `status.sql`: what a status says besides its generations."""
 
     restarted: int
     """Tries that failed."""
@@ -54,39 +54,27 @@ class GenerationRow:
 
 def find_chat(*, request_id: UUID, now: datetime) -> ChatStatus | None:
     """Return a chat request's status, or None where there is no such chat request."""
-    flags = sql.find_one(
-        sql.load(__file__, "chat_status.sql"),
-        {
-            "request_id": request_id,
-            "exact_positions": EXACT_QUEUE_POSITIONS,
-            "online_since": now - timedelta(seconds=ONLINE_SECONDS),
-        },
-        ChatFlags,
-    )
-    if flags is None:
+    found = _find(request_id, is_chat=True, now=now)
+    if found is None:
         return None
-    rows = sql.fetch_all(sql.load(__file__, "generations.sql"), {"request_id": request_id}, GenerationRow)
-    return _status_of(flags, rows)
-
-
-def _status_of(flags: ChatFlags, rows: Sequence[GenerationRow]) -> ChatStatus:
-    stored = [row for row in rows if row.text is not None]
-    processing = len(rows) - len(stored)
+    flags, rows = found
     return ChatStatus(
-        finished=len(stored),
-        processing=processing,
-        restarted=flags.restarted,
-        # The generations may be newer than the flags: the counts never add up to more than was asked for.
-        waiting=max(0, min(flags.waiting, flags.jobs - processing - len(stored))),
-        done=flags.is_done,
-        faulted=flags.is_faulted,
-        wait_time=0,
-        queue_position=flags.queue_position,
-        kudos=flags.consumed_kudos,
-        is_possible=not flags.is_faulted and (processing > 0 or flags.eligible_workers > 0),
-        generations=[_generation_of(row, text=row.text or "", flags=flags) for row in stored],
-        eligible_workers=flags.eligible_workers,
-        eligible_worker_threads=flags.eligible_worker_threads,
+        **_counts(flags, rows),
+        generations=[
+            GenerationStatus(
+                **_generation(row),
+                message=_from_json(row.message),
+                finish_reason=row.finish_reason,
+                native_finish_reason=row.native_finish_reason,
+                prompt_tokens=row.prompt_tokens,
+                completion_tokens=row.completion_tokens,
+                reasoning_tokens=row.reasoning_tokens,
+                charge_basis=row.charge_basis,
+                queue_wait_seconds=max(0.0, (row.created - flags.created).total_seconds()),
+            )
+            for row in rows
+            if row.text is not None
+        ],
         context_adjustments=_from_json(flags.context_adjustments),
         impossible_reason=None,
         fault_reason=flags.fault_reason if flags.is_faulted else None,
@@ -94,24 +82,66 @@ def _status_of(flags: ChatFlags, rows: Sequence[GenerationRow]) -> ChatStatus:
     )
 
 
-def _generation_of(row: GenerationRow, *, text: str, flags: ChatFlags) -> GenerationStatus:
-    return GenerationStatus(
-        worker_id=str(row.worker_id),
-        worker_name=row.worker_name,
-        model=row.model,
-        state=row.state,
-        text=text,
-        seed=row.seed,
-        gen_metadata=_from_json(row.gen_metadata),
-        message=_from_json(row.message),
-        finish_reason=row.finish_reason,
-        native_finish_reason=row.native_finish_reason,
-        prompt_tokens=row.prompt_tokens,
-        completion_tokens=row.completion_tokens,
-        reasoning_tokens=row.reasoning_tokens,
-        charge_basis=row.charge_basis,
-        queue_wait_seconds=max(0.0, (row.created - flags.created).total_seconds()),
+def find_text(*, request_id: UUID, now: datetime) -> TextStatus | None:
+    """Return a text request's status, or None where there is no such text request."""
+    found = _find(request_id, is_chat=False, now=now)
+    if found is None:
+        return None
+    flags, rows = found
+    return TextStatus(
+        **_counts(flags, rows),
+        generations=[TextGenerationStatus(**_generation(row)) for row in rows if row.text is not None],
     )
+
+
+def _find(request_id: UUID, *, is_chat: bool, now: datetime) -> tuple[RequestFlags, list[GenerationRow]] | None:
+    flags = sql.find_one(
+        sql.load(__file__, "status.sql"),
+        {
+            "request_id": request_id,
+            "is_chat": is_chat,
+            "exact_positions": EXACT_QUEUE_POSITIONS,
+            "online_since": now - timedelta(seconds=ONLINE_SECONDS),
+        },
+        RequestFlags,
+    )
+    if flags is None:
+        return None
+    return flags, sql.fetch_all(sql.load(__file__, "generations.sql"), {"request_id": request_id}, GenerationRow)
+
+
+def _counts(flags: RequestFlags, rows: Sequence[GenerationRow]) -> dict[str, Any]:
+    """Return what both families show of a request."""
+    finished = sum(row.text is not None for row in rows)
+    processing = len(rows) - finished
+    return {
+        "finished": finished,
+        "processing": processing,
+        "restarted": flags.restarted,
+        # The generations may be newer than the flags: the counts never add up to more than was asked for.
+        "waiting": max(0, min(flags.waiting, flags.jobs - processing - finished)),
+        "done": flags.is_done,
+        "faulted": flags.is_faulted,
+        "wait_time": 0,
+        "queue_position": flags.queue_position,
+        "kudos": flags.consumed_kudos,
+        "is_possible": not flags.is_faulted and (processing > 0 or flags.eligible_workers > 0),
+        "eligible_workers": flags.eligible_workers,
+        "eligible_worker_threads": flags.eligible_worker_threads,
+    }
+
+
+def _generation(row: GenerationRow) -> dict[str, Any]:
+    """Return what both families show of a finished generation."""
+    return {
+        "worker_id": str(row.worker_id),
+        "worker_name": row.worker_name,
+        "model": row.model,
+        "state": row.state,
+        "text": row.text,
+        "seed": row.seed,
+        "gen_metadata": _from_json(row.gen_metadata),
+    }
 
 
 def _from_json(document: str | None) -> Any:

@@ -20,6 +20,7 @@ class SubmitFacts:
     assigned_model: str | None
     is_chat: bool
     max_length: int
+    shared_key_id: UUID | None
     prompt_characters: int
     requester_account: int
     worker_name: str

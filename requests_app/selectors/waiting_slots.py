@@ -18,7 +18,7 @@ def count(*, user_id: int, models: Sequence[str]) -> int:
     """Return the slots that count against a user's limit for a request of these models."""
     found = sql.find_one(
         sql.load(__file__, "waiting_slots.sql"),
-        {"user_id": user_id, "models": list(models), "any_models": user_id != ANONYMOUS_USER_ID},
+        {"user_id": user_id, "models": list(models), "any_models": user_id != ANONYMOUS_USER_ID or not models},
         WaitingSlots,
     )
     assert found is not None, "waiting_slots.sql always returns one row"

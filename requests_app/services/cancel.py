@@ -5,13 +5,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from hordechat.contract.status import ChatStatus
+from hordechat.contract.status import ChatStatus, TextStatus
 from hordechat.contract.vocabulary import CompletionEvent
 from hordechat.infra import sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.errors import RequestNotFound
 from requests_app.selectors import progress, status
-from requests_app.services import completion_signal
+from requests_app.services import completion_signal, upfront
 
 
 def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
@@ -24,17 +24,35 @@ def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
     if before is None:
         raise RequestNotFound(request_id=str(request_id))
     if not before.done:
-        _claim(request_id, now=now)
+        _claim(request_id, is_chat=True, now=now)
+    return before
+
+
+def cancel_text(*, request_id: UUID, now: datetime) -> TextStatus:
+    """Cancel a text request and return its status as it was just before; a second cancel changes nothing.
+
+    Raises:
+        RequestNotFound: there is no such text request.
+    """
+    before = status.find_text(request_id=request_id, now=now)
+    if before is None:
+        raise RequestNotFound(request_id=str(request_id))
+    if not before.done:
+        _claim(request_id, is_chat=False, now=now)
     return before
 
 
 @retry_on_conflict
-def _claim(request_id: UUID, *, now: datetime) -> None:
+def _claim(request_id: UUID, *, is_chat: bool, now: datetime) -> None:
+    family = {"request_id": request_id, "is_chat": is_chat}
     with transaction.atomic(durable=True):
         # The request row is locked in a statement of its own: what follows then sees a slot returned meanwhile.
-        sql.execute(sql.load(__file__, "lock_chat.sql"), {"request_id": request_id})
-        if not sql.execute(sql.load(__file__, "cancel_chat.sql"), {"request_id": request_id, "now": now}):
+        sql.execute(sql.load(__file__, "lock_request.sql"), family)
+        if not sql.execute(sql.load(__file__, "cancel.sql"), {**family, "now": now}):
             return
         found = progress.find(request_id=request_id)
         assert found is not None, "the request's row is locked by this transaction"
-        completion_signal.publish_after_commit(request_id, CompletionEvent.CANCELLED, generations=found.stored)
+        if is_chat:
+            completion_signal.publish_after_commit(request_id, CompletionEvent.CANCELLED, generations=found.stored)
+        if found.is_done:
+            upfront.release(request_id, spending=found, now=now)

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from uuid import UUID
 
 from django.db import transaction
 
+from billing_app.services import holds
 from hordechat.contract.vocabulary import CompletionEvent
 from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.rules.progress import Progress
-from requests_app.services import completion_signal
+from requests_app.services import completion_signal, upfront
 
 EXPIRY_BATCH_ROWS = 500
 
@@ -35,6 +37,7 @@ class Expired:
     is_cancelled: bool
     fault_reason: str | None
     fault_rc: str | None
+    upfront_kudos: Decimal | None
     in_flight: int
     stored: int
 
@@ -58,7 +61,7 @@ def expire_all(*, now: datetime) -> int:
 
 @retry_on_conflict
 def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
-    """Delete one batch of expired requests and return how many they were.
+    """Delete one batch of expired requests with what is still held for them, and return how many they were.
 
     A chat request that was not done publishes `faulted` once the deletion has committed (SIG-15..19, SIG-27). Two runs
     at once do the work of one: the second finds the batch's advisory lock taken and does nothing.
@@ -82,6 +85,10 @@ def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
                     ),
                     robust=True,
                 )
+        # Accounts come last in the lock order. A hold that ended with its request is passed over.
+        holds.void(
+            keys=[upfront.hold_key(request.id) for request in expired if request.upfront_kudos is not None], now=now
+        )
     for request in expired:
         outcome = "done" if request.progress.is_done else "unanswered"
         metrics.EXPIRED_REQUESTS.labels(str(request.is_chat).lower(), outcome).inc()

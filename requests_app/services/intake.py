@@ -1,27 +1,20 @@
-"""Take a chat submission in: the documented order of checks, then the activation in one transaction."""
+"""Take a chat submission in: the documented order of checks, then the activation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from uuid import UUID, uuid4
+from uuid import UUID
 
-import orjson
 from django.conf import settings
-from django.db import IntegrityError, transaction
-from psycopg.types.json import Jsonb
+from django.db import IntegrityError
 
-from billing_app.errors import InvalidApiKey
 from billing_app.rules import pricing
-from billing_app.rules.accounts import ANONYMOUS_USER_ID, HouseAccount, TransferKind
-from billing_app.selectors import locked
-from billing_app.services import ledger
-from billing_app.services.ledger import NewTransfer
-from hordechat.contract.chat import ChatSubmission
-from hordechat.contract.limits import REQUEST_LIFE_SECONDS
-from hordechat.contract.refusals import UnsupportedChatParameter
-from hordechat.infra import sql
+from hordechat.contract.chat import ChatSubmission, Message
+from hordechat.contract.sampling import check_stop_sequences
+from hordechat.contract.vocabulary import Conformance
+from hordechat.infra import metrics
 from hordechat.infra.constraints import is_violation_of
-from hordechat.infra.transactions import retry_on_conflict
 from hordechat.model_reference import reference
 from requests_app.errors import (
     ChatAdmissionDisabled,
@@ -29,14 +22,16 @@ from requests_app.errors import (
     ChatKudosCapExceeded,
     NoEligibleWorker,
     OperationKeyConflict,
-    TooManyPrompts,
+    PromptExceedsContext,
     UnknownChatModel,
 )
-from requests_app.rules import fingerprint, flattening, mapping, needs, queue_order, served, sizing
-from requests_app.rules.needs import Needs
+from requests_app.rules import fingerprint, flattening, mapping, needs, sizing
 from requests_app.rules.sizing import Sized
-from requests_app.selectors import intake_facts, operation_claims, waiting_slots
-from requests_app.selectors.intake_facts import IntakeFacts
+from requests_app.rules.targeting import Targeting
+from requests_app.selectors import fleet, operation_claims, submitter
+from requests_app.selectors.fleet import ChatFleet
+from requests_app.services import activation, moderation, shared_checks, upfront
+from requests_app.services.activation import ChatParts, NewRequest, Operation
 
 OPERATION_KEY_INDEX = "ix_waiting_prompts_user_operation_key"
 
@@ -74,61 +69,46 @@ class Repeated:
     """The estimate the first answer told."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """The claim a submission makes: its key, and by what a repeat of it is known."""
-
-    key: UUID
-    fingerprint: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewRequest:
-    """A chat request as it is about to be stored: judged, sized, its needs derived."""
-
-    submission: ChatSubmission
-    submitted_prompt: str
-    """The whole conversation as sent; `prompt` is what trimming left of it."""
-    prompt: str
-    sized: Sized
-    needs: Needs
-    quote: Decimal
-    operation: Operation | None
-    address: str | None
-    client_agent: str
-
-
 def submit_chat(
     *, api_key: str, submission: ChatSubmission, address: str | None, client_agent: str, now: datetime
 ) -> Accepted | Repeated | Quoted:
     """Queue a chat request; find the one a repeated operation key names; of a dry run, return what it would cost.
 
     Raises, in this order:
-        UnsupportedChatParameter: a documented key this server does not serve yet.
         OperationKeyConflict: the key was used for another request.
         ChatAdmissionDisabled: the operator takes no new chat requests.
-        InvalidApiKey: nobody has the key.
+        MaintenanceMode: the operator takes no requests at all.
+        InvalidApiKey, SharedKeyEmpty, SharedKeyExpired, DeletedUser: the key.
+        WorkerNotFound: a worker it names does not exist.
         TooManyPrompts: the user has as many slots waiting as they may.
+        AddressTimedOut: the address is refused for a while.
+        CorruptPrompt: the texts cannot be screened.
         UnknownChatModel: a model the reference lacks and no online worker declared.
         NoEligibleWorker: none of the models has a serving worker.
         PromptExceedsContext: the conversation does not fit.
+        TooManyStopSequences, ExcessiveStopSequence: the stop sequences together.
         ChatKudosCapExceeded: the request is estimated to cost more than it may.
         ChatImageStorageUnavailable: the request holds images.
+        SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: what it may cost is not covered.
     """
-    if path := served.find_unserved(submission):
-        raise UnsupportedChatParameter.not_yet(path)
     operation = _operation_of(submission)
     if operation is not None and (repeated := _find_repeated(operation, api_key=api_key)):
         return repeated
     if not settings.HORDE.chat_admission_enabled:
         raise ChatAdmissionDisabled
-    submitted_needs = needs.needs_of(submission, messages=submission.messages)
-    facts = intake_facts.get(api_key=api_key, models=submission.models, needs=submitted_needs.capabilities, now=now)
-    if facts.user_id is None:
-        raise InvalidApiKey
-    _require_concurrency(facts, waiting_slots=facts.waiting_slots + 1)
-    _require_served_models(submission, facts)
-    sized = _size(submission, facts)
+    payer = submitter.find(api_key=api_key, models=submission.models)
+    shared_checks.require_open_site(payer)
+    shared_checks.require_valid_key(payer, now=now)
+    shared_checks.require_living_account(payer)
+    named = shared_checks.read_worker_ids(submission.horde.only or submission.horde.ignore or ())
+    serving = _find_fleet(submission, named, now=now)
+    shared_checks.require_known_workers(named, known=serving.known_workers)
+    shared_checks.require_concurrency(payer, waiting_slots=payer.waiting_slots + 1)
+    shared_checks.require_no_timeout(address, now=now)
+    messages = moderation.screen_messages(submission.messages, submitter=payer, models=submission.models)
+    _require_served_models(submission, serving)
+    sized = _size(submission, messages, serving)
+    check_stop_sequences(submission.sampling.stop_sequence, path="stop")
     quote = _quote(submission, sized)
     if submission.horde.max_kudos is not None and quote > submission.horde.max_kudos:
         raise ChatKudosCapExceeded(estimate=quote, cap=submission.horde.max_kudos)
@@ -136,19 +116,38 @@ def submit_chat(
         return Quoted(quote=quote, prompt_tokens=sized.prompt_tokens, context_fit=_sizing_mode(submission))
     if any(message.image_count for message in sized.messages):
         raise ChatImageStorageUnavailable
+    can_be_served = serving.can_serve(max_length=sized.max_length, max_context_length=sized.max_context_length)
     request = NewRequest(
-        submission=submission,
         submitted_prompt=flattening.flatten(submission, messages=submission.messages),
         prompt=flattening.flatten(submission, messages=sized.messages),
-        sized=sized,
-        needs=needs.needs_of(submission, messages=sized.messages),
+        params=mapping.stored_params(submission),
+        models=submission.models,
+        n=1,
+        max_length=sized.max_length,
+        max_context_length=sized.max_context_length,
         quote=quote,
-        operation=operation,
+        upfront=upfront.judge(
+            models=submission.models,
+            max_length=sized.max_length,
+            n=1,
+            can_be_served=can_be_served,
+            slow_workers=submission.horde.slow_workers,
+            names_workers=bool(named),
+        ),
+        targeting=_targeting(submission, named),
         address=address,
         client_agent=client_agent,
+        operation=operation,
+        chat=ChatParts(
+            messages=[message.as_json() for message in sized.messages],
+            extras=mapping.stored_extras(submission),
+            context_adjustments=sized.adjustments_as_json,
+            needs=needs.needs_of(submission, messages=sized.messages),
+            conformance=Conformance(submission.horde.conformance),
+        ),
     )
     try:
-        request_id = _activate(request, facts=facts, now=now)
+        request_id = activation.activate_at_once(request, submitter=payer, now=now)
     except IntegrityError as error:
         # The unique index let another submission of the same key commit first; any other violation is a fault.
         if operation is None or not is_violation_of(error, OPERATION_KEY_INDEX):
@@ -157,7 +156,7 @@ def submit_chat(
         if repeated is None:
             raise
         return repeated
-    return Accepted(id=request_id, quote=quote, warning=None if facts.has_able_worker(sized) else NOBODY_CAN_SERVE)
+    return Accepted(id=request_id, quote=quote, warning=None if can_be_served else NOBODY_CAN_SERVE)
 
 
 def _operation_of(submission: ChatSubmission) -> Operation | None:
@@ -178,12 +177,57 @@ def _find_repeated(operation: Operation, *, api_key: str) -> Repeated | None:
     return Repeated(id=claim.request_id, quote=claim.quoted_kudos)
 
 
-def _require_concurrency(facts: IntakeFacts, *, waiting_slots: int) -> None:
-    assert facts.concurrency is not None, "the key was resolved"
-    if waiting_slots > facts.concurrency:
-        raise TooManyPrompts(
-            waiting=waiting_slots, limit=facts.concurrency, is_anonymous=facts.user_id == ANONYMOUS_USER_ID
+def _targeting(submission: ChatSubmission, named: Mapping[str, UUID | None]) -> Targeting:
+    return Targeting(
+        workers=shared_checks.list_ids(named),
+        worker_blacklist=submission.horde.ignore is not None,
+        trusted_workers=submission.horde.trusted_workers,
+        validated_backends=submission.horde.validated_backends,
+        slow_workers=submission.horde.slow_workers,
+    )
+
+
+def _find_fleet(submission: ChatSubmission, named: Mapping[str, UUID | None], *, now: datetime) -> ChatFleet:
+    """Ask once who serves the models: the answer feeds the model check, the lowering and the growth alike (MDL-20)."""
+    return fleet.get_for_chat(
+        models=submission.models,
+        models_in_doubt=[model for model in submission.models if not reference.is_known(model)],
+        needs=needs.needs_of(submission, messages=submission.messages).capabilities,
+        targeting=_targeting(submission, named),
+        now=now,
+    )
+
+
+def _require_served_models(submission: ChatSubmission, serving: ChatFleet) -> None:
+    """Refuse an unknown model first, over the whole list, and then a list nobody serves (MDL-25)."""
+    for index, model in enumerate(submission.models):
+        if model not in serving.declared_models and not reference.is_known(model):
+            raise UnknownChatModel(path="model" if submission.names_one_model else f"models[{index}]", model=model)
+    if not serving.serving_workers:
+        raise NoEligibleWorker(models=submission.models)
+
+
+def _size(submission: ChatSubmission, messages: tuple[Message, ...], serving: ChatFleet) -> Sized:
+    """Return the lengths and messages the request runs with, within what the serving workers declare; count both."""
+    try:
+        sized = sizing.size(
+            messages=messages,
+            tools=submission.tools,
+            max_length=submission.max_length,
+            max_context_length=submission.horde.max_context_length,
+            context_fit=submission.horde.context_fit,
+            largest_length=serving.largest_length,
+            largest_context=serving.largest_context,
         )
+    except PromptExceedsContext:
+        metrics.CONTEXT_FIT.labels(submission.horde.context_fit, "refused").inc()
+        raise
+    if (buckets := sized.lowering_buckets) is not None:
+        requested, declared = buckets
+        is_dry_run = str(submission.horde.dry_run).lower()
+        metrics.MAX_LENGTH_LOWERED.labels(requested, declared, is_dry_run).inc()
+    metrics.CONTEXT_FIT.labels(submission.horde.context_fit, sized.outcome).inc()
+    return sized
 
 
 def _quote(submission: ChatSubmission, sized: Sized) -> Decimal:
@@ -199,90 +243,3 @@ def _quote(submission: ChatSubmission, sized: Sized) -> Decimal:
 def _sizing_mode(submission: ChatSubmission) -> str:
     """Return the mode the context was sized under: trimming comes after growth, and runs under it (CTX-37)."""
     return "grow" if submission.horde.context_fit == "truncate_oldest" else submission.horde.context_fit
-
-
-def _require_served_models(submission: ChatSubmission, facts: IntakeFacts) -> None:
-    """Refuse an unknown model first, over the whole list, and then a list nobody serves (MDL-25)."""
-    for index, model in enumerate(submission.models):
-        if model not in facts.known_models and not reference.is_known(model):
-            raise UnknownChatModel(path="model" if submission.names_one_model else f"models[{index}]", model=model)
-    if not facts.serving_workers:
-        raise NoEligibleWorker(models=submission.models)
-
-
-def _size(submission: ChatSubmission, facts: IntakeFacts) -> Sized:
-    """Return the lengths and messages the request runs with, within what the serving workers declare."""
-    return sizing.size(
-        messages=submission.messages,
-        tools=submission.tools,
-        max_length=submission.max_length,
-        max_context_length=submission.horde.max_context_length,
-        context_fit=submission.horde.context_fit,
-        largest_length=facts.largest_length,
-        largest_context=facts.largest_context,
-    )
-
-
-@retry_on_conflict
-def _activate(request: NewRequest, *, facts: IntakeFacts, now: datetime) -> UUID:
-    """Store the request as active, queue it and take the tax, all or nothing (decision S2)."""
-    assert facts.user_id is not None, "the key was resolved"
-    assert facts.account_id is not None, "every user with a key has a balance"
-    request_id = uuid4()
-    submission = request.submission
-    with transaction.atomic(durable=True):
-        sql.execute(
-            sql.load(__file__, "activate.sql"),
-            {
-                "id": request_id,
-                "user_id": facts.user_id,
-                "submitted_prompt": request.submitted_prompt,
-                "prompt": request.prompt,
-                "params": _json(mapping.stored_params(submission)),
-                "models": list(submission.models),
-                "max_length": request.sized.max_length,
-                "max_context_length": request.sized.max_context_length,
-                "context_adjustments": _json_or_null(request.sized.adjustments_as_json),
-                "order_key": queue_order.order_key(balance=facts.posted_kudos or Decimal(0), activated_at=now),
-                "tax": pricing.tax(),
-                "quote": request.quote,
-                "operation_key": None if request.operation is None else request.operation.key,
-                "operation_fingerprint": None if request.operation is None else request.operation.fingerprint,
-                "address": request.address,
-                "client_agent": request.client_agent,
-                "now": now,
-                "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
-                "messages": _json([message.as_json() for message in request.sized.messages]),
-                "extras": _json_or_null(mapping.stored_extras(submission)),
-                "needs": list(request.needs.capabilities),
-                "feature_mask": request.needs.feature_mask,
-                "tools_temperature": request.needs.tools_temperature,
-                "conformance": submission.horde.conformance,
-            },
-        )
-        # The payer's accounts are the last locks of the transaction, and what is decided under them is read after, in a
-        # statement of its own (decision S3).
-        locked.list_accounts(user_id=facts.user_id)
-        _require_concurrency(facts, waiting_slots=waiting_slots.count(user_id=facts.user_id, models=submission.models))
-        ledger.post(
-            [
-                NewTransfer(
-                    idempotency_key=f"tax:{request_id}",
-                    debit_account=facts.account_id,
-                    credit_account=HouseAccount.TAX,
-                    amount=pricing.tax(),
-                    kind=TransferKind.TAX,
-                    cause=request_id,
-                )
-            ],
-            now=now,
-        )
-    return request_id
-
-
-def _json(value: object) -> Jsonb:
-    return Jsonb(value, dumps=orjson.dumps)
-
-
-def _json_or_null(value: object) -> Jsonb | None:
-    return None if value is None else _json(value)

@@ -1,5 +1,6 @@
 """Take a worker's submit: a reply that is stored and paid exactly once, or a job given back."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -13,7 +14,7 @@ from billing_app.rules import pricing
 from billing_app.rules.accounts import HouseAccount, TransferKind
 from billing_app.rules.earnings import part_reward
 from billing_app.rules.pricing import FinishedGeneration, Settlement
-from billing_app.services import ledger
+from billing_app.services import holds, ledger, spending
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract import submit as submit_contract
 from hordechat.contract.limits import REQUEST_LIFE_SECONDS
@@ -25,8 +26,9 @@ from hordechat.infra.transactions import retry_on_conflict
 from hordechat.model_reference import reference
 from requests_app.errors import AbortedGeneration, ChatModelMismatch, DuplicateGeneration, InvalidJobId
 from requests_app.selectors import progress, submit_facts
+from requests_app.selectors.progress import RequestProgress
 from requests_app.selectors.submit_facts import SubmitFacts
-from requests_app.services import completion_signal, faults
+from requests_app.services import completion_signal, faults, upfront
 from workers_app.errors import WrongCredentials
 from workers_app.rules.backends import is_validated
 
@@ -136,9 +138,20 @@ def _store(reply: ChatReply, *, facts: SubmitFacts, settlement: Settlement, now:
         )
         if not won:
             return False
-        _signal(facts.request_id)
-        ledger.post(_transfers(settlement, facts), now=now)
+        found = _signal(facts.request_id)
+        _post(_transfers(settlement, facts), facts=facts, found=found, now=now)
+        if facts.shared_key_id is not None:
+            spending.charge_shared_key(shared_key_id=facts.shared_key_id, kudos=settlement.charge)
     return True
+
+
+def _post(transfers: Sequence[NewTransfer], *, facts: SubmitFacts, found: RequestProgress, now: datetime) -> None:
+    """Move the kudos; with the last reply of a request also end the hold they were covered by."""
+    if found.is_done and found.upfront_kudos is not None:
+        charged = found.consumed_kudos - pricing.tax()
+        holds.settle(key=upfront.hold_key(facts.request_id), kudos=charged, transfers=transfers, now=now)
+    else:
+        ledger.post(transfers, now=now)
 
 
 def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
@@ -161,13 +174,14 @@ def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
     ]
 
 
-def _signal(request_id: UUID) -> None:
-    """Announce the stored generation, and the request when that completed it; read under the request's lock."""
+def _signal(request_id: UUID) -> RequestProgress:
+    """Announce the stored generation, and the request when that completed it; return how far it is, under its lock."""
     found = progress.find(request_id=request_id)
     assert found is not None, "the request's row is locked by this transaction"
     completion_signal.publish_after_commit(request_id, CompletionEvent.GENERATION, generations=found.stored)
     if found.is_done and not found.is_faulted:
         completion_signal.publish_after_commit(request_id, CompletionEvent.DONE, generations=found.stored)
+    return found
 
 
 def _lost(facts: SubmitFacts, *, api_key: str) -> HordeError:

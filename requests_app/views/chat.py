@@ -1,7 +1,6 @@
 """Chat requests over HTTP: submit, status, cancel."""
 
 from http import HTTPStatus
-from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,9 +15,10 @@ from hordechat.http import body, headers
 from hordechat.http.documents import documented
 from hordechat.infra import clock
 from requests_app.errors import RequestNotFound
-from requests_app.rules import contract_page
+from requests_app.rules import contract_page, served
 from requests_app.selectors import status
 from requests_app.services import cancel, intake
+from requests_app.views.ids import parse_request_id
 
 
 class ChatSubmitViewSet(ViewSet):
@@ -39,11 +39,12 @@ class ChatSubmitViewSet(ViewSet):
         A repeated `horde.operation_key` answers 200 with the first request's id; `horde.dry_run` answers 200 with what
         the request would cost, and queues nothing.
         """
-        submission = chat.parse(body.read_object(request, limit_bytes=MAX_CHAT_BODY_BYTES))
+        sent = body.read_object(request, limit_bytes=MAX_CHAT_BODY_BYTES)
+        submission = served.require_served(chat.parse(sent))
         result = intake.submit_chat(
             api_key=headers.get_api_key(request),
             submission=submission,
-            address=headers.find_address(request),
+            address=headers.find_client_address(request),
             client_agent=headers.get_client_agent(request),
             now=clock.now(),
         )
@@ -65,7 +66,7 @@ class ChatStatusViewSet(ViewSet):
     @documented(tag="chat", answers=ChatStatus, refusals=(ErrorCode.REQUEST_NOT_FOUND,))
     def retrieve(self, request: Request, request_id: str) -> Response:  # noqa: ARG002
         """Read how far a chat request has come, with every finished generation."""
-        found = status.find_chat(request_id=_parse_id(request_id), now=clock.now())
+        found = status.find_chat(request_id=parse_request_id(request_id), now=clock.now())
         if found is None:
             raise RequestNotFound(request_id=request_id)
         return Response(found.model_dump())
@@ -73,11 +74,4 @@ class ChatStatusViewSet(ViewSet):
     @documented(tag="chat", answers=ChatStatus, refusals=(ErrorCode.REQUEST_NOT_FOUND,))
     def destroy(self, request: Request, request_id: str) -> Response:  # noqa: ARG002
         """Cancel what still waits of a chat request; the answer is its status as it was just before."""
-        return Response(cancel.cancel_chat(request_id=_parse_id(request_id), now=clock.now()).model_dump())
-
-
-def _parse_id(request_id: str) -> UUID:
-    try:
-        return UUID(request_id)
-    except ValueError:
-        raise RequestNotFound(request_id=request_id) from None
+        return Response(cancel.cancel_chat(request_id=parse_request_id(request_id), now=clock.now()).model_dump())

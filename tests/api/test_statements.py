@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from tests.horde import MODEL, Horde, one_value
 
@@ -56,20 +57,71 @@ def test_a_pop_with_a_job_costs_6(horde: Horde) -> None:
     assert [statement for statement in statements if "messages" in statement and "-- claim" not in statement] == []
 
 
-def test_an_accepted_submit_costs_7(horde: Horde) -> None:
+def test_an_accepted_submit_costs_8(horde: Horde) -> None:
     horde.pop()
 
-    assert len(statements_of(horde.submit, status=202)) == 7
+    assert len(statements_of(horde.submit, status=202)) == 8
+
+
+@pytest.mark.spec("MDL-19", "MDL-20")
+def test_an_accepted_submit_asks_for_the_fleet_once(horde: Horde) -> None:
+    horde.pop()
+
+    statements = statements_of(horde.submit, status=202)
+
+    assert [text.split(":")[0] for text in statements if "FROM workers" in text] == ["-- chat_fleet"]
+
+
+def test_an_accepted_text_submit_costs_8(horde: Horde) -> None:
+    assert len(statements_of(horde.submit_text, status=202)) == 8
+
+
+def test_a_hold_costs_one_more(horde: Horde, settings: Settings) -> None:
+    horde.pop()
+    settings.HORDE = settings.HORDE.model_copy(update={"free_output_ceiling": 16, "free_output_floor": 16})
+
+    assert len(statements_of(horde.submit, status=202)) == 9
+
+
+def test_a_shared_key_costs_one_more(horde: Horde) -> None:
+    horde.pop()
+    key = horde.share_key(horde.requester)
+
+    assert len(statements_of(lambda: horde.submit(api_key=key), status=202)) == 9
+
+
+@pytest.mark.parametrize("text", [{}, {"models": [MODEL]}, {"workers": True}])
+def test_a_text_submit_costs_the_same_whatever_it_names(horde: Horde, text: dict[str, Any]) -> None:
+    horde.pop()
+    if "workers" in text:
+        text = {"workers": [str(one_value("SELECT id FROM workers"))]}
+
+    assert len(statements_of(lambda: horde.submit_text(**text), status=202)) == 8
+
+
+def test_a_flagged_user_costs_one_more(horde: Horde) -> None:
+    horde.pop()
+    one_value("UPDATE users SET is_flagged = true WHERE id = %s RETURNING 1", [horde.requester.id])
+
+    assert len(statements_of(horde.submit, status=202)) == 9
+
+
+@pytest.mark.parametrize("family", ["chat", "text"])
+def test_a_refused_key_costs_no_more_than_the_look(horde: Horde, family: str) -> None:
+    submit = horde.submit if family == "chat" else horde.submit_text
+    calls = statements_of(lambda: submit(api_key="nobody"), status=401)
+
+    assert len(calls) == (1 if family == "chat" else 2), "text is sized first, and asks who serves for that"
 
 
 @pytest.mark.parametrize("changes", [{"model": "no/model"}, {"messages": [{"role": "user", "content": "x" * 90_000}]}])
-def test_a_refused_submit_costs_1(horde: Horde, changes: dict[str, Any]) -> None:
+def test_a_refused_submit_costs_2(horde: Horde, changes: dict[str, Any]) -> None:
     horde.pop()
 
     with CaptureQueriesContext(connection) as captured:
         assert horde.submit(**changes)[0] >= 400
 
-    assert len(captured) == 1
+    assert len(captured) == 2
 
 
 def test_a_body_that_is_refused_costs_none(horde: Horde) -> None:
@@ -100,8 +152,15 @@ def test_a_status_costs_2_with_the_flags_first(horde: Horde) -> None:
     statements = statements_of(lambda: horde.status(request_id))
 
     assert len(statements) == 2
-    assert "-- chat_status" in statements[0]
+    assert "-- status" in statements[0]
     assert "-- generations" in statements[1]
+
+
+def test_a_text_status_costs_2_and_a_cancel_7(horde: Horde) -> None:
+    request_id = horde.queued_text()
+
+    assert len(statements_of(lambda: horde.text_status(request_id))) == 2
+    assert len(statements_of(lambda: horde.call("DELETE", f"generate/text/status/{request_id}"))) == 7
 
 
 def test_a_cancel_costs_7(horde: Horde) -> None:
@@ -126,18 +185,19 @@ def test_a_submit_that_lists_models_costs_no_more(horde: Horde) -> None:
 
     calls = statements_of(lambda: horde.submit(model=None, models=[MODEL, "other/model"]), status=202)
 
-    assert len(calls) == 7
+    assert len(calls) == 8
 
 
 def test_an_operation_key_costs_one_more(horde: Horde) -> None:
     horde.pop()
     options = {"operation_key": "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"}
 
-    assert len(statements_of(lambda: horde.submit(horde=options), status=202)) == 8
+    assert len(statements_of(lambda: horde.submit(horde=options), status=202)) == 9
     assert len(statements_of(lambda: horde.submit(horde=options))) == 1
 
 
-def test_a_dry_run_costs_1(horde: Horde) -> None:
+def test_a_dry_run_costs_2(horde: Horde) -> None:
     horde.pop()
 
-    assert len(statements_of(lambda: horde.submit(horde={"dry_run": True}))) == 1
+    assert len(statements_of(lambda: horde.submit(horde={"dry_run": True}))) == 2
+    assert len(statements_of(lambda: horde.submit_text(dry_run=True))) == 2

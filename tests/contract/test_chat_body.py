@@ -5,8 +5,9 @@ import pytest
 from hordechat.contract import chat
 from hordechat.contract.chat import Message
 from hordechat.contract.chat.submission import Sampling
+from hordechat.contract.sampling import check_stop_sequences
 from hordechat.contract.vocabulary import Capability, ReasoningEffort, Role
-from hordechat.errors import ErrorCode
+from hordechat.errors import ErrorCode, HordeError
 from hordechat.http.refusals import body_of
 from tests.contract.bodies import ABSENT, INVALID, bad, conflict, parse, refuse, said, tool, unsupported
 
@@ -262,13 +263,25 @@ def test_refuses_a_stop_sequence_that_is_no_string() -> None:
 
 
 @pytest.mark.spec("REQ-41")
-def test_stop_keeps_the_limits_of_text_requests() -> None:
-    different = [f"{number:03}" for number in range(129)]
+@pytest.mark.parametrize(
+    ("stop", "code"),
+    [
+        ([f"{number % 128:03}" for number in range(256)], None),
+        ([f"{number:03}" for number in range(129)], ErrorCode.TOO_MANY_STOP_SEQUENCES),
+        (["a" * 1000, "b" * 1000], None),
+        (["a" * 1000, "b" * 1001], ErrorCode.EXCESSIVE_STOP_SEQUENCE),
+    ],
+)
+def test_stop_keeps_the_limits_of_text_requests(stop: list[str], code: ErrorCode | None) -> None:
+    sequences = parse(stop=stop).sampling.stop_sequence
 
-    assert len(parse(stop=different[:128] * 2).sampling.stop_sequence) == 256
-    assert refuse(stop=different).code is ErrorCode.TOO_MANY_STOP_SEQUENCES
-    assert parse(stop=["a" * 1000, "b" * 1000]).sampling.stop_sequence[1] == "b" * 1000
-    assert refuse(stop=["a" * 1000, "b" * 1001]).code is ErrorCode.EXCESSIVE_STOP_SEQUENCE
+    assert list(sequences) == stop
+    if code is None:
+        check_stop_sequences(sequences, path="stop")
+        return
+    with pytest.raises(HordeError) as refused:
+        check_stop_sequences(sequences, path="stop")
+    assert refused.value.code is code
 
 
 @pytest.mark.spec("RFS-12", "RFS-27", "RFS-32")

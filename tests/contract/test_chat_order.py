@@ -25,7 +25,7 @@ def options(sent: Body) -> Body:
 FAULTS: dict[str, Callable[[Body], object]] = {
     "unknown top-level keys": lambda sent: sent.update(logprobs=None),
     "wrong types": lambda sent: sent.update(temperature="x"),
-    "ranges of several values": lambda sent: sent.update(stop=["s" * 2001]),
+    "ranges of several values": lambda sent: sent.update(n=2),
     "unknown horde keys": lambda sent: options(sent).update(models=1),
     "message count": lambda sent: sent["messages"].extend([USER] * 1025),
     "messages in order": lambda sent: sent["messages"][0].update(role="function"),

@@ -220,7 +220,7 @@ def test_a_catastrophic_pattern_is_ended_and_the_refusal_quotes_no_text() -> Non
         lambda: is_age_related(LONG_RUN, [CATASTROPHE], budget=Budget(seconds=0.2)),
         lambda: rewrite_messages([user(LONG_RUN)], [CATASTROPHE]),
     ):
-        assert refuses(call) == "The texts of this request could not be screened: send less text."
+        assert refuses(call) == "The texts of this request could not be screened, or nothing is left of them."
 
 
 def test_one_budget_of_time_is_shared_by_all_texts_and_filters() -> None:

@@ -114,6 +114,36 @@ def test_a_bad_value_is_refused_under_its_name(name: str, value: str, complaint:
     assert stopped.value.code == f"{HEAD}  {name}: {complaint}{FOOT}"
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        (
+            {"HORDE_TEXT_FREE_OUTPUT_FLOOR": "513", "HORDE_TEXT_FREE_OUTPUT_CEILING": "512"},
+            "HORDE_TEXT_FREE_OUTPUT_FLOOR has to be at most HORDE_TEXT_FREE_OUTPUT_CEILING",
+        ),
+        (
+            {"HORDE_TEXT_FREE_OUTPUT_WAIT_FLOOR_SECONDS": "60"},
+            "HORDE_TEXT_FREE_OUTPUT_WAIT_FLOOR_SECONDS has to be above HORDE_TEXT_FREE_OUTPUT_WAIT_FULL_SECONDS",
+        ),
+    ],
+)
+@pytest.mark.spec("ALW-66")
+def test_an_allowance_that_rises_or_has_no_slope_is_refused(changes: dict[str, str], named: str) -> None:
+    with pytest.raises(BadEnvironment) as stopped:
+        load(**changes)
+
+    assert stopped.value.code == f"{HEAD}  {named}.{FOOT}"
+
+
+@pytest.mark.spec("ADM-11", "ADM-01")
+@pytest.mark.parametrize(
+    ("value", "is_enabled"),
+    [("", True), ("1", True), ("anything", True), ("0", False), ("FALSE", False), ("No", False), (" off ", False)],
+)
+def test_admission_is_open_unless_plainly_closed(value: str, is_enabled: bool) -> None:
+    assert load(HORDE_CHAT_ADMISSION_ENABLED=value).chat_admission_enabled is is_enabled
+
+
 def test_the_other_variables_have_defaults() -> None:
     environment = load()
 

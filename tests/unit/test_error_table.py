@@ -29,6 +29,8 @@ SAMPLES: dict[str, object] = {
     "max_length": 1,
     "context": 1,
     "lease_seconds": 150,
+    "seconds": 60,
+    "allowance": 512,
 }
 """A value for each parameter of a refusal that is not a plain string."""
 
@@ -86,6 +88,7 @@ def test_only_the_known_files_declare_refusals() -> None:
     assert outside == []
 
 
+@pytest.mark.spec("RTE-23")
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.__name__)
 def test_every_refusal_becomes_a_body_with_a_whole_sentence_and_its_code(refusal: type[HordeError]) -> None:
     error = make(refusal)
@@ -108,6 +111,27 @@ def test_every_code_has_a_meaning_and_a_remedy() -> None:
 
 def test_the_page_of_errors_is_up_to_date() -> None:
     assert error_catalogue.PAGE.path.read_text(encoding="utf-8") == error_catalogue.render()
+
+
+@pytest.mark.spec("RTE-24")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "RequestTooLarge",
+        "UnknownChatModel",
+        "NoEligibleWorker",
+        "OperationKeyConflict",
+        "ChatAdmissionDisabled",
+        "UnsupportedChatParameter",
+        "ChatRequestConflict",
+        "ChatKudosCapExceeded",
+        "ChatImageStorageUnavailable",
+        "SourceImageUrlRefused",
+        "PromptExceedsContext",
+    ],
+)
+def test_the_codes_of_chat_are_published(code: str) -> None:
+    assert f"\n## {code}\n" in error_catalogue.PAGE.path.read_text(encoding="utf-8")
 
 
 def test_the_page_has_a_section_of_each_codes_own_name() -> None:

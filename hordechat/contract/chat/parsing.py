@@ -18,14 +18,10 @@ from hordechat.contract.chat.tools import (
 from hordechat.contract.chat.values import refuse_unknown_keys
 from hordechat.contract.limits import (
     DEFAULT_CHAT_OUTPUT_TOKENS,
-    MAX_STOP_SEQUENCE_CHARACTERS,
-    MAX_STOP_SEQUENCES,
 )
 from hordechat.contract.refusals import (
     BadRequest,
     ChatRequestConflict,
-    ExcessiveStopSequence,
-    TooManyStopSequences,
     UnsupportedChatParameter,
     validate,
 )
@@ -94,17 +90,7 @@ def _read_types_and_ranges(body: Mapping[str, object]) -> ChatBody:
         raise BadRequest("'models' lists a model twice.")
     if sent.n not in {None, 1}:
         raise UnsupportedChatParameter.value("n", sent.n)
-    _check_stop(set(sent.stop or ()))
     return sent
-
-
-def _check_stop(different: set[str]) -> None:
-    if len(different) > MAX_STOP_SEQUENCES:
-        raise TooManyStopSequences(f"'stop' holds more than {MAX_STOP_SEQUENCES} different sequences.")
-    if sum(map(len, different)) > MAX_STOP_SEQUENCE_CHARACTERS:
-        raise ExcessiveStopSequence(
-            f"The sequences of 'stop' hold more than {MAX_STOP_SEQUENCE_CHARACTERS} characters."
-        )
 
 
 def _refuse_conflicts(sent: ChatBody) -> None:

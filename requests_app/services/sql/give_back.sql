@@ -43,7 +43,7 @@ queued AS (
         request_id, model, is_chat, feature_mask, order_key, created, max_length, max_context_length, tools_temperature,
         user_id
     )
-    SELECT id, unnest(models), is_chat, feature_mask, order_key, created, max_length, max_context_length,
+    SELECT id, unnest(CASE WHEN cardinality(models) = 0 THEN '{""}' ELSE models END), is_chat, feature_mask, order_key, created, max_length, max_context_length,
            chat_tools_temperature, user_id
       FROM restarted
         ON CONFLICT (request_id, model) DO NOTHING

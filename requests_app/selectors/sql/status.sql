@@ -1,7 +1,7 @@
--- chat_status: a chat request's flags, counts, place in the queue and fleet, from one snapshot. No row for another family's id.
+-- status: a request's flags, counts, place in the queue and fleet, from one snapshot. No row for another family's id.
 -- Read before the generations, which can then only be newer: a status that says done never lacks one that makes it so.
--- Raw for the bounded count and the lateral questions. Served by primary keys, waiting_prompts_in_order and
--- workers_chat_model_online.
+-- Raw for the bounded count and the lateral questions; of the two fleets only the family's own is read. Served by primary
+-- keys, waiting_prompts_in_order, workers_chat_model_online and workers_prompt_online.
 SELECT request.jobs,
        request.n AS waiting,
        request.faulted AS is_faulted,
@@ -45,14 +45,34 @@ SELECT request.jobs,
  CROSS JOIN LATERAL (
            SELECT count(*) AS workers,
                   coalesce(sum(threads), 0) AS threads
-             FROM workers
-            WHERE accepts_chat_jobs
-              AND NOT maintenance
-              AND chat_model_id = ANY(request.models)
-              AND last_check_in >= %(online_since)s
-              AND chat_features @> request.chat_required_features
-              AND chat_max_length >= request.max_length
-              AND chat_max_context_length >= request.max_context_length
+             FROM (
+                      SELECT threads
+                        FROM workers
+                       WHERE %(is_chat)s
+                         AND accepts_chat_jobs
+                         AND NOT maintenance
+                         AND chat_model_id = ANY(request.models)
+                         AND last_check_in >= %(online_since)s
+                         AND chat_features @> request.chat_required_features
+                         AND chat_max_length >= request.max_length
+                         AND chat_max_context_length >= request.max_context_length
+                       UNION ALL
+                      SELECT workers.threads
+                        FROM workers
+                        JOIN users AS owner ON owner.id = workers.user_id
+                       WHERE NOT %(is_chat)s
+                         AND workers.accepts_prompt_jobs
+                         AND NOT workers.maintenance
+                         AND workers.last_check_in >= %(online_since)s
+                         AND (cardinality(request.models) = 0 OR workers.models && request.models)
+                         AND workers.max_length >= request.max_length
+                         AND workers.max_context_length >= request.max_context_length
+                         AND (owner.is_trusted OR NOT request.trusted_workers)
+                         AND (
+                                 cardinality(request.workers) = 0
+                              OR (workers.id = ANY(request.workers)) <> request.worker_blacklist
+                             )
+                  ) AS able
        ) AS fleet
  WHERE request.id = %(request_id)s
-   AND request.is_chat
+   AND request.is_chat = %(is_chat)s

@@ -1,4 +1,4 @@
--- cancel_chat: take what still waits of a chat request out of the queue; generations in flight go on.
+-- cancel: take what still waits of a request out of the queue; generations in flight go on.
 -- Returns a row when this call claimed the cancellation: not for a request that is faulted, cancelled or complete.
 -- Raw because it is one state change. Served by the primary key.
 WITH cancelled AS (
@@ -6,7 +6,7 @@ WITH cancelled AS (
        SET n = 0,
            cancelled_at = %(now)s
      WHERE id = %(request_id)s
-       AND is_chat
+       AND is_chat = %(is_chat)s
        AND NOT faulted
        AND cancelled_at IS NULL
        AND (

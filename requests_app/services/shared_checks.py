@@ -1,0 +1,72 @@
+"""The checks chat and text submissions share, each at its place in the documented order (ORD-05, text-path 2.4)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from billing_app.errors import DeletedUser, InvalidApiKey, SharedKeyEmpty, SharedKeyExpired
+from hordechat.contract.limits import MAX_NAMED_WORKERS
+from hordechat.infra import address_timeouts
+from requests_app.errors import AddressTimedOut, MaintenanceMode, TooManyPrompts, WorkerNotFound
+from requests_app.selectors.submitter import Submitter
+
+
+def require_open_site(submitter: Submitter) -> None:
+    """Refuse everything while the site is in maintenance, whoever asks."""
+    if submitter.is_in_maintenance:
+        raise MaintenanceMode
+
+
+def require_valid_key(submitter: Submitter, *, now: datetime) -> None:
+    """Refuse a key nobody has, and a shared key that is used up or over."""
+    if submitter.user_id is None:
+        raise InvalidApiKey
+    if submitter.shared_key_id is not None:
+        if submitter.left_kudos == 0:
+            raise SharedKeyEmpty
+        if submitter.expires_at is not None and submitter.expires_at <= now:
+            raise SharedKeyExpired
+
+
+def require_living_account(submitter: Submitter) -> None:
+    """Refuse a user whose account is about to be deleted."""
+    if submitter.is_deleted:
+        raise DeletedUser
+
+
+def read_worker_ids(sent: Sequence[str]) -> dict[str, UUID | None]:
+    """Return the named workers that count, each as sent with its id; None for what cannot be one."""
+    return {worker: _parse_id(worker) for worker in sent[:MAX_NAMED_WORKERS]}
+
+
+def _parse_id(sent: str) -> UUID | None:
+    try:
+        return UUID(sent)
+    except ValueError:
+        return None
+
+
+def list_ids(named: Mapping[str, UUID | None]) -> list[UUID]:
+    """Return the ids among the named workers."""
+    return [worker for worker in named.values() if worker is not None]
+
+
+def require_known_workers(named: Mapping[str, UUID | None], *, known: Collection[UUID]) -> None:
+    """Refuse a worker nobody has (ORD-30)."""
+    for sent, worker in named.items():
+        if worker not in known:
+            raise WorkerNotFound(worker_id=sent)
+
+
+def require_concurrency(submitter: Submitter, *, waiting_slots: int) -> None:
+    """Refuse more waiting slots than the user may have, those asked for included."""
+    assert submitter.concurrency is not None, "the key was resolved"
+    if waiting_slots > submitter.concurrency:
+        raise TooManyPrompts(waiting=waiting_slots, limit=submitter.concurrency, is_anonymous=submitter.is_anonymous)
+
+
+def require_no_timeout(address: str | None, *, now: datetime) -> None:
+    """Refuse an address that was put into a time-out."""
+    seconds = address_timeouts.find_seconds_left(address, now=now)
+    if seconds is not None:
+        raise AddressTimedOut(seconds=seconds)
