@@ -1,9 +1,11 @@
 """Who could serve a request about to be queued: one statement for each family (MDL-19, MDL-20)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+
+import orjson
 
 from hordechat.contract.limits import ONLINE_SECONDS
 from hordechat.infra import sql
@@ -16,14 +18,17 @@ class Fleet:
 
     largest_context: int | None
     """The largest context a serving worker has, in tokens; None when nobody serves."""
-    able_limits: list[list[int]]
-    """The limits, as [length, context], of the serving workers a request of this kind can go to."""
+    offers: str
+    """What those of them offer that the request lets serve it, as JSON: [length, context, features] each."""
     known_workers: list[UUID]
     """Those of the named workers that exist, online or not."""
 
-    def can_serve(self, *, max_length: int, max_context_length: int) -> bool:
-        """Return whether one of them could take the request at this size."""
-        return any(length >= max_length and context >= max_context_length for length, context in self.able_limits)
+    def can_serve(self, *, max_length: int, max_context_length: int, needs: Collection[str] = ()) -> bool:
+        """Return whether one of them could take the request at this size, and declares all it needs."""
+        return any(
+            length >= max_length and context >= max_context_length and set(needs) <= set(features)
+            for length, context, features in orjson.loads(self.offers)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +51,13 @@ def get_for_chat(
     *,
     models: Sequence[str],
     models_in_doubt: Sequence[str],
-    needs: Sequence[str],
     targeting: Targeting,
     now: datetime,
 ) -> ChatFleet:
     """Return the fleet; `models_in_doubt` are those the reference lacks, which a worker has to make known (MDL-06)."""
     found = sql.find_one(
         sql.load(__file__, "chat_fleet.sql"),
-        {"models_in_doubt": list(models_in_doubt), "needs": list(needs), **_parameters(models, targeting, now)},
+        {"models_in_doubt": list(models_in_doubt), **_parameters(models, targeting, now)},
         ChatFleet,
     )
     assert found is not None, "chat_fleet.sql always returns one row"

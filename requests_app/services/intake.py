@@ -105,7 +105,10 @@ def submit_chat(
     shared_checks.require_known_workers(named, known=serving.known_workers)
     shared_checks.require_concurrency(payer, waiting_slots=payer.waiting_slots + 1)
     shared_checks.require_no_timeout(address, now=now)
-    messages = moderation.screen_messages(submission.messages, submitter=payer, models=submission.models)
+    submitted_prompt = flattening.flatten(submission, messages=submission.messages)
+    messages = moderation.screen_messages(
+        submission.messages, prompt=submitted_prompt, submitter=payer, models=submission.models
+    )
     _require_served_models(submission, serving)
     sized = _size(submission, messages, serving)
     check_stop_sequences(submission.sampling.stop_sequence, path="stop")
@@ -116,9 +119,12 @@ def submit_chat(
         return Quoted(quote=quote, prompt_tokens=sized.prompt_tokens, context_fit=_sizing_mode(submission))
     if any(message.image_count for message in sized.messages):
         raise ChatImageStorageUnavailable
-    can_be_served = serving.can_serve(max_length=sized.max_length, max_context_length=sized.max_context_length)
+    derived = needs.needs_of(submission, messages=sized.messages)
+    can_be_served = serving.can_serve(
+        max_length=sized.max_length, max_context_length=sized.max_context_length, needs=derived.capabilities
+    )
     request = NewRequest(
-        submitted_prompt=flattening.flatten(submission, messages=submission.messages),
+        submitted_prompt=submitted_prompt,
         prompt=flattening.flatten(submission, messages=sized.messages),
         params=mapping.stored_params(submission),
         models=submission.models,
@@ -142,7 +148,7 @@ def submit_chat(
             messages=[message.as_json() for message in sized.messages],
             extras=mapping.stored_extras(submission),
             context_adjustments=sized.adjustments_as_json,
-            needs=needs.needs_of(submission, messages=sized.messages),
+            needs=derived,
             conformance=Conformance(submission.horde.conformance),
         ),
     )
@@ -192,7 +198,6 @@ def _find_fleet(submission: ChatSubmission, named: Mapping[str, UUID | None], *,
     return fleet.get_for_chat(
         models=submission.models,
         models_in_doubt=[model for model in submission.models if not reference.is_known(model)],
-        needs=needs.needs_of(submission, messages=submission.messages).capabilities,
         targeting=_targeting(submission, named),
         now=now,
     )

@@ -16,16 +16,17 @@ from requests_app.selectors.submitter import Submitter
 
 
 def screen_messages(
-    messages: tuple[Message, ...], *, submitter: Submitter, models: Sequence[str]
+    messages: tuple[Message, ...], *, prompt: str, submitter: Submitter, models: Sequence[str]
 ) -> tuple[Message, ...]:
     """Return the messages as workers may get them; an emptied text stays as an empty one (FLT-15, FLT-16).
+
+    `prompt` is the whole submission flattened, by which it is judged (FLT-10, FLT-20); texts are rewritten one by one.
 
     Raises:
         CorruptPrompt: the texts cannot be screened in time.
     """
     budget = Budget()
-    texts = [text for message in messages for text in message.texts]
-    filters = _find_filters(texts, submitter=submitter, models=models, budget=budget)
+    filters = _find_filters(prompt, submitter=submitter, models=models, budget=budget)
     return messages if filters is None else screening.rewrite_messages(messages, filters, budget=budget)
 
 
@@ -36,7 +37,7 @@ def screen_prompt(prompt: str, *, submitter: Submitter, models: Sequence[str]) -
         CorruptPrompt: nothing is left of it, or it cannot be screened in time.
     """
     budget = Budget()
-    filters = _find_filters([prompt], submitter=submitter, models=models, budget=budget)
+    filters = _find_filters(prompt, submitter=submitter, models=models, budget=budget)
     if filters is None:
         return prompt
     rewritten = screening.rewrite_text(prompt, filters, budget=budget)
@@ -45,13 +46,11 @@ def screen_prompt(prompt: str, *, submitter: Submitter, models: Sequence[str]) -
     return rewritten
 
 
-def _find_filters(
-    texts: Sequence[str], *, submitter: Submitter, models: Sequence[str], budget: Budget
-) -> list[Filter] | None:
-    """Return the filters to apply, None when the texts are to stay as they are."""
+def _find_filters(prompt: str, *, submitter: Submitter, models: Sequence[str], budget: Budget) -> list[Filter] | None:
+    """Return the filters to apply, None when the submission is to stay as it is."""
     if submitter.is_flagged:
         return prompt_filters.list_replacements()
     if not any(facts.is_nsfw for model in models if (facts := reference.find(model)) is not None):
         return None
     filters = prompt_filters.list_replacements()
-    return filters if any(screening.is_age_related(text, filters, budget=budget) for text in texts) else None
+    return filters if screening.is_age_related(prompt, filters, budget=budget) else None
