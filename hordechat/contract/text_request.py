@@ -1,7 +1,7 @@
 """The body of a text submit: open to unknown keys, strict about the known ones (decision W1, text-path 3)."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SkipValidation
 
@@ -47,33 +47,38 @@ class MissingFullSamplerOrder(HordeError):
         super().__init__(f"'params.sampler_order' has to hold at least {MIN_SAMPLERS} different samplers.")
 
 
+def _absent(*, ge: float | None = None, le: float | None = None) -> Any:
+    """Return a field that has no value when it is left out, and whose null is refused like any wrong type."""
+    return Field(None, ge=ge, le=le)
+
+
 class TextParams(StrictModel):
-    """How the text is generated. A key that is left out is left to the worker, but for the two lengths and `n`."""
+    """How the text is generated. A key without a default is left to the worker when it is left out."""
 
     n: int = Field(1, ge=1, le=MAX_TEXT_GENERATIONS, description="How many generations of the prompt.")
     max_length: int = Field(DEFAULT_TEXT_OUTPUT_TOKENS, ge=MIN_OUTPUT_TOKENS, le=MAX_TEXT_OUTPUT_TOKENS)
     max_context_length: int = Field(DEFAULT_CONTEXT_TOKENS, ge=MIN_CONTEXT_TOKENS, le=MAX_CONTEXT_TOKENS)
-    temperature: float = Field(0, ge=0, le=5)
-    top_p: float = Field(0.001, ge=0.001, le=1)
-    top_k: int = Field(0, ge=0, le=200)
-    top_a: float = Field(0, ge=0, le=1)
-    typical: float = Field(0, ge=0, le=1)
-    tfs: float = Field(0, ge=0, le=1)
-    min_p: float = Field(0, ge=0, le=1)
-    rep_pen: float = Field(1, ge=1, le=3)
-    rep_pen_range: int = Field(0, ge=0, le=4096)
-    rep_pen_slope: float = Field(0, ge=0, le=10)
-    smoothing_factor: float = Field(0, ge=0, le=10)
-    dynatemp_range: float = Field(0, ge=0, le=5)
-    dynatemp_exponent: float = Field(1, ge=0, le=5)
+    temperature: float = _absent(ge=0, le=5)
+    top_p: float = _absent(ge=0.001, le=1)
+    top_k: int = _absent(ge=0, le=200)
+    top_a: float = _absent(ge=0, le=1)
+    typical: float = _absent(ge=0, le=1)
+    tfs: float = _absent(ge=0, le=1)
+    min_p: float = _absent(ge=0, le=1)
+    rep_pen: float = _absent(ge=1, le=3)
+    rep_pen_range: int = _absent(ge=0, le=4096)
+    rep_pen_slope: float = _absent(ge=0, le=10)
+    smoothing_factor: float = _absent(ge=0, le=10)
+    dynatemp_range: float = _absent(ge=0, le=5)
+    dynatemp_exponent: float = _absent(ge=0, le=5)
     sampler_order: Annotated[list[int], Field(fail_fast=True, max_length=MAX_SAMPLER_ORDER)] = []
     stop_sequence: Strings = []
-    singleline: bool = False
-    frmtadsnsp: bool = False
-    frmtrmblln: bool = False
-    frmtrmspch: bool = False
-    frmttriminc: bool = False
-    use_default_badwordsids: bool = False
+    singleline: bool = _absent()
+    frmtadsnsp: bool = _absent()
+    frmtrmblln: bool = _absent()
+    frmtrmspch: bool = _absent()
+    frmttriminc: bool = _absent()
+    use_default_badwordsids: bool = _absent()
 
     @property
     def sampling(self) -> Mapping[str, object]:
@@ -85,7 +90,7 @@ class TextBody(StrictModel):
     """A text request."""
 
     prompt: str
-    params: TextParams = TextParams()
+    params: TextParams = Field(default_factory=TextParams)
     models: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=MAX_MODEL_NAME_CHARACTERS)]],
         Field(fail_fast=True, max_length=MAX_TEXT_MODEL_COUNT, description="The acceptable models; empty: any."),

@@ -1,4 +1,4 @@
-"""The chat contract as `docs/contract.md`: every key with its range, every limit, every return code of the chat submit.
+"""The contract as `docs/contract.md`: every key with its range, every limit, every return code of both submits.
 
 `python -m requests_app.rules.contract_page [--check]` writes that page from the contract's models, limits and codes.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from hordechat.contract import limits
 from hordechat.contract.chat import ChatBody
+from hordechat.contract.text_request import TextBody
 from hordechat.errors import ErrorCode
 from hordechat.generated_page import GeneratedPage
 from requests_app.rules.served import NOT_YET_SERVED
@@ -50,6 +51,21 @@ CODES: Mapping[ErrorCode, str] = {
 }
 """Each return code of the chat submit and when it is given, in the order things are judged."""
 
+TEXT_HEAD = """\
+# Text requests
+
+`POST /api/v2/generate/text/async` takes a prompt. Unknown keys are ignored here, and types are as strict as above; null
+is no value. No worker is handed a text request yet: it waits until it expires.
+
+```
+curl -s http://127.0.0.1:7001/api/v2/generate/text/async -H 'apikey: 0000000000' -H 'Content-Type: application/json' \\
+     -d '{"prompt": "Once upon a time", "params": {"max_length": 80}}'
+```
+
+`GET` and `DELETE /api/v2/generate/text/status/{id}` read and cancel it; `GET /api/v2/generate/text/request/{id}` shows
+what was sent, to the key it was sent under.
+"""
+
 HEAD = """\
 # The chat contract
 
@@ -68,7 +84,39 @@ Any Python program can judge a body without a server: `hordechat.contract.json_b
 `hordechat.contract.chat.parse` returns a submission or raises one refusal, with the path it concerns.
 """
 
-LIMIT_GROUPS = ("Bodies", "Chat requests", "Images", "Tools and response formats")
+LIMIT_GROUPS = ("Bodies", "Chat requests", "Text requests", "Images", "Tools and response formats")
+
+TEXT_CODES: Mapping[ErrorCode, str] = {
+    code: CODES[code] for code in (ErrorCode.RATE_LIMIT_EXCEEDED, ErrorCode.NUL_BYTE_IN_PAYLOAD)
+} | {
+    ErrorCode.REQUEST_TOO_LARGE: "The body is longer than 4 MiB, declared or counted; the rest is not read.",
+    ErrorCode.BAD_REQUEST: "The body is no JSON object, a value has a wrong shape, type or range, `webhook` is no "
+    "https address, or a shared key is for shorter outputs.",
+    ErrorCode.PROMPT_EXCEEDS_CONTEXT: "The prompt does not fit, under `context_fit` reject or grow.",
+    ErrorCode.MAINTENANCE_MODE: CODES[ErrorCode.MAINTENANCE_MODE],
+    ErrorCode.INVALID_API_KEY: CODES[ErrorCode.INVALID_API_KEY],
+    ErrorCode.SHARED_KEY_EMPTY: CODES[ErrorCode.SHARED_KEY_EMPTY]
+    + " With `allow_downgrade` the request runs as the anonymous user's instead.",
+    ErrorCode.SHARED_KEY_EXPIRED: CODES[ErrorCode.SHARED_KEY_EXPIRED],
+    ErrorCode.ONLY_SERVICE_ACCOUNT_PROXY: "`proxied_account` comes from a user who is no service.",
+    ErrorCode.DELETED_USER: CODES[ErrorCode.DELETED_USER],
+    ErrorCode.INVALID_EXTRA_SOURCE_IMAGES: "`extra_source_images` holds anything.",
+    ErrorCode.MISSING_PROMPT: "`prompt` is empty.",
+    ErrorCode.WORKER_NOT_FOUND: "`workers` names one that does not exist.",
+    ErrorCode.REQUIRES_TRUST: "`disable_batching` with `n` above 1, from a user who is not trusted.",
+    ErrorCode.TOO_MANY_PROMPTS: CODES[ErrorCode.TOO_MANY_PROMPTS],
+    ErrorCode.TIMEOUT_ADDRESS: CODES[ErrorCode.TIMEOUT_ADDRESS],
+    ErrorCode.CORRUPT_PROMPT: "The prompt cannot be screened in time, or nothing is left of it.",
+    ErrorCode.TOKEN_OVERFLOW: "`params.max_length` is above the context.",
+    ErrorCode.MISSING_FULL_SAMPLER_ORDER: "`params.sampler_order` leaves samplers out.",
+    ErrorCode.TOO_MANY_STOP_SEQUENCES: "`params.stop_sequence` holds too many different sequences.",
+    ErrorCode.EXCESSIVE_STOP_SEQUENCE: "The sequences of `params.stop_sequence` are too long together.",
+    ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS: CODES[ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS],
+    ErrorCode.KUDOS_UPFRONT: "The output is above the free allowance, or the request is for chosen or fast workers "
+    "alone, and the user does not own what it may cost. With `allow_downgrade` it is lowered to what is free instead.",
+    ErrorCode.NO_ELIGIBLE_WORKER: "As `KudosUpfront`, of a request no online worker could serve either.",
+}
+"""The same for the text submit."""
 
 
 def render() -> str:
@@ -78,8 +126,21 @@ def render() -> str:
     shapes = [name for name, shape in definitions.items() if shape.get("properties")]
     sections = [HEAD, _keys("The body", schema, definitions)]
     sections += [_keys(_title(name), definitions[name], definitions) for name in sorted(shapes)]
-    sections += [_limits(), _unserved(), _codes(), _examples()]
+    sections += [_unserved(), _codes(CODES), _examples(), _text(), _limits()]
     return "\n".join(sections)
+
+
+def _text() -> str:
+    schema = TextBody.model_json_schema()
+    definitions: dict[str, Any] = schema["$defs"]
+    return "\n".join(
+        [
+            TEXT_HEAD,
+            _keys("The body of a text request", schema, definitions),
+            _keys("Its `params`", definitions["TextParams"], definitions),
+            _codes(TEXT_CODES, title="Return codes of a text submit"),
+        ]
+    )
 
 
 def _keys(title: str, shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -168,9 +229,9 @@ def _unserved() -> str:
     )
 
 
-def _codes() -> str:
-    lines = ["## Return codes", "", "[errors.md](errors.md) has the remedies.", "", "| rc | When |", "| --- | --- |"]
-    return "\n".join([*lines, *(f"| `{code}` | {when} |" for code, when in CODES.items()), ""])
+def _codes(codes: Mapping[ErrorCode, str], *, title: str = "Return codes") -> str:
+    lines = [f"## {title}", "", "[errors.md](errors.md) has the remedies.", "", "| rc | When |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| `{code}` | {when} |" for code, when in codes.items()), ""])
 
 
 def _examples() -> str:

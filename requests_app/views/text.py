@@ -21,36 +21,10 @@ from hordechat.http import body, headers
 from hordechat.http.documents import documented
 from hordechat.infra import clock
 from requests_app.errors import RequestNotFound
+from requests_app.rules import contract_page
 from requests_app.selectors import status, stored_text
 from requests_app.services import cancel, intake, text_intake
 from requests_app.views.ids import parse_request_id
-
-REFUSALS = (
-    ErrorCode.REQUEST_TOO_LARGE,
-    ErrorCode.NUL_BYTE_IN_PAYLOAD,
-    ErrorCode.BAD_REQUEST,
-    ErrorCode.PROMPT_EXCEEDS_CONTEXT,
-    ErrorCode.MAINTENANCE_MODE,
-    ErrorCode.INVALID_API_KEY,
-    ErrorCode.SHARED_KEY_EMPTY,
-    ErrorCode.SHARED_KEY_EXPIRED,
-    ErrorCode.ONLY_SERVICE_ACCOUNT_PROXY,
-    ErrorCode.DELETED_USER,
-    ErrorCode.INVALID_EXTRA_SOURCE_IMAGES,
-    ErrorCode.MISSING_PROMPT,
-    ErrorCode.WORKER_NOT_FOUND,
-    ErrorCode.REQUIRES_TRUST,
-    ErrorCode.TOO_MANY_PROMPTS,
-    ErrorCode.TIMEOUT_ADDRESS,
-    ErrorCode.CORRUPT_PROMPT,
-    ErrorCode.TOKEN_OVERFLOW,
-    ErrorCode.MISSING_FULL_SAMPLER_ORDER,
-    ErrorCode.TOO_MANY_STOP_SEQUENCES,
-    ErrorCode.EXCESSIVE_STOP_SEQUENCE,
-    ErrorCode.SHARED_KEY_INSUFFICIENT_KUDOS,
-    ErrorCode.KUDOS_UPFRONT,
-    ErrorCode.NO_ELIGIBLE_WORKER,
-)
 
 
 class TextSubmitViewSet(ViewSet):
@@ -63,7 +37,7 @@ class TextSubmitViewSet(ViewSet):
         status=HTTPStatus.ACCEPTED,
         needs_key=True,
         others={HTTPStatus.OK: QuotedTextAnswer},
-        refusals=REFUSALS,
+        refusals=tuple(contract_page.TEXT_CODES),
     )
     def create(self, request: Request) -> Response:
         """Queue a text request; `dry_run` answers 200 with what it would cost, and queues nothing."""
