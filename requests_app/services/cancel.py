@@ -1,17 +1,21 @@
 """Cancel a request at its client's wish: stored results stay, generations in flight go on and are paid."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
 
-from hordechat.contract.status import ChatStatus, TextStatus
+from hordechat.contract.status import ChatStatus, RequestStatus, TextStatus
 from hordechat.contract.vocabulary import CompletionEvent
 from hordechat.infra import sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.errors import RequestNotFound
 from requests_app.selectors import progress, status
 from requests_app.services import completion_signal, upfront
+
+Status = TypeVar("Status", bound=RequestStatus)
 
 
 def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
@@ -20,12 +24,7 @@ def cancel_chat(*, request_id: UUID, now: datetime) -> ChatStatus:
     Raises:
         RequestNotFound: there is no such chat request.
     """
-    before = status.find_chat(request_id=request_id, now=now)
-    if before is None:
-        raise RequestNotFound(request_id=str(request_id))
-    if not before.done:
-        _claim(request_id, is_chat=True, now=now)
-    return before
+    return _cancel(request_id, lambda: status.find_chat(request_id=request_id, now=now), is_chat=True, now=now)
 
 
 def cancel_text(*, request_id: UUID, now: datetime) -> TextStatus:
@@ -34,11 +33,15 @@ def cancel_text(*, request_id: UUID, now: datetime) -> TextStatus:
     Raises:
         RequestNotFound: there is no such text request.
     """
-    before = status.find_text(request_id=request_id, now=now)
+    return _cancel(request_id, lambda: status.find_text(request_id=request_id, now=now), is_chat=False, now=now)
+
+
+def _cancel(request_id: UUID, find: Callable[[], Status | None], *, is_chat: bool, now: datetime) -> Status:
+    before = find()
     if before is None:
         raise RequestNotFound(request_id=str(request_id))
     if not before.done:
-        _claim(request_id, is_chat=False, now=now)
+        _claim(request_id, is_chat=is_chat, now=now)
     return before
 
 
