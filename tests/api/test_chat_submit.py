@@ -119,7 +119,7 @@ def test_refuses_an_unknown_model(horde: Horde, models: dict[str, Any], message:
     assert count_rows(*TRACES) == before
 
 
-@pytest.mark.spec("MDL-10", "MDL-11", "MDL-13", "MDL-15", "MDL-27")
+@pytest.mark.spec("MDL-10", "MDL-11", "MDL-13", "MDL-15", "MDL-27", "ELG-20")
 def test_refuses_a_model_whose_only_worker_is_in_maintenance(horde: Horde) -> None:
     horde.pop()
     one_value("UPDATE workers SET maintenance = true RETURNING 1")
