@@ -203,7 +203,9 @@ class QueueRow(models.Model):
                 "created",
                 "request",
                 name="queue_rows_in_order",
-            )
+            ),
+            # What priority users and a worker's own owner have waiting.
+            models.Index("user_id", models.F("order_key").desc(), "created", "request", name="queue_rows_of_user"),
         ]
 
     def __str__(self) -> str:

@@ -31,12 +31,15 @@ class Worker(models.Model):
     max_context_length = models.IntegerField(db_default=DEFAULT_CONTEXT_TOKENS)
     nsfw = models.BooleanField(db_default=True)
     maintenance = models.BooleanField(db_default=False)
+    maintenance_message = models.CharField(max_length=300, null=True)  # noqa: DJ001 - null: the usual words
     paused = models.BooleanField(db_default=False)
     ipaddr = models.GenericIPAddressField(null=True, unpack_ipv4=True)
     created = models.DateTimeField(db_default=Now())
     last_check_in = models.DateTimeField(db_default=Now())
     requests_fulfilled = models.IntegerField(db_default=0)
     aborted_jobs = models.IntegerField(db_default=0)
+    """Jobs given up within the hour that began at `aborts_since`."""
+    aborts_since = models.DateTimeField(null=True)
     uncompleted_jobs = models.IntegerField(db_default=0)
 
     accepts_chat_jobs = models.BooleanField(db_default=False)
@@ -48,6 +51,14 @@ class Worker(models.Model):
     chat_tools_max_temperature = models.FloatField(null=True)
     image_transports = ArrayField(models.TextField(), null=True)
     nonconformant_replies = models.IntegerField(db_default=0)
+
+    speed_samples = ArrayField(models.FloatField(), db_default=[])
+    """Tokens a second of its latest replies, the newest first."""
+    speed = models.FloatField(null=True)
+    """Their mean; null: unmeasured."""
+    uptime_seconds = models.BigIntegerField(db_default=0)
+    rewarded_uptime_seconds = models.BigIntegerField(db_default=0)
+    """Up to where its time online was rewarded."""
 
     class Meta:
         db_table = "workers"

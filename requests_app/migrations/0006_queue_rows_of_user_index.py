@@ -1,0 +1,19 @@
+"""The index behind "what do these users have waiting", built while the table is in use."""
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("requests_app", "0005_admission")]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="queuerow",
+            index=models.Index(
+                "user_id", models.F("order_key").desc(), "created", "request", name="queue_rows_of_user"
+            ),
+        ),
+    ]
