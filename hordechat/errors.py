@@ -29,6 +29,7 @@ class ErrorCode(StrEnum):
     INVALID_API_KEY = "InvalidAPIKey"
     INVALID_EXTRA_SOURCE_IMAGES = "InvalidExtraSourceImages."
     INVALID_JOB_ID = "InvalidJobID"
+    INVALID_PRIORITY_USERNAME = "InvalidPriorityUsername"
     KUDOS_UPFRONT = "KudosUpfront"
     MAINTENANCE_MODE = "MaintenanceMode"
     METHOD_NOT_ALLOWED = "MethodNotAllowed"
@@ -54,10 +55,15 @@ class ErrorCode(StrEnum):
     TOKEN_OVERFLOW = "TokenOverflow"  # noqa: S105 - tokens of text
     TOO_MANY_EXTRA_SOURCE_IMAGES = "TooManyExtraSourceImages"
     TOO_MANY_PROMPTS = "TooManyPrompts"
+    TOO_MANY_SAME_ADDRESSES = "TooManySameIPs"
     TOO_MANY_STOP_SEQUENCES = "TooManyStopSequences"
+    TOO_MANY_WORKERS = "TooManyWorkers"
+    TOO_MANY_WORKERS_TRUSTED = "TooManyWorkersTrusted"
     UNKNOWN_CHAT_MODEL = "UnknownChatModel"
     UNSUPPORTED_CHAT_PARAMETER = "UnsupportedChatParameter"
     USER_NOT_FOUND = "UserNotFound"
+    WORKER_FLAGGED_MAINTENANCE = "WorkerFlaggedMaintenance"
+    WORKER_MAINTENANCE = "WorkerMaintenance"
     WORKER_NOT_FOUND = "WorkerNotFound"
     WRONG_CREDENTIALS = "WrongCredentials"
 

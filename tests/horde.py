@@ -109,6 +109,16 @@ class Horde:
         sent = reply_body(generation_id, **changes)
         return self.call("POST", "generate/text/submit", sent, api_key=api_key or self.owner.api_key)
 
+    def pop_text(self, *, api_key: str | None = None, **changes: Any) -> Answer:
+        """Pop as a worker of the owner's that takes text alone."""
+        sent = {"name": "text worker", "models": [MODEL], **changes}
+        return self.call("POST", "generate/text/pop", sent, api_key=api_key or self.owner.api_key)
+
+    def reply_text(self, generation_id: str, text: str = "there was a horde", **changes: Any) -> Answer:
+        """Submit a text job's reply as the owner's worker."""
+        sent = {"id": generation_id, "generation": text, **changes}
+        return self.call("POST", "generate/text/submit", sent, api_key=self.owner.api_key)
+
     def fault(self, generation_id: str, **changes: Any) -> Answer:
         """Give a job back as the owner's worker."""
         return self.reply(generation_id, message=None, finish_reason=None, state="faulted", **changes)

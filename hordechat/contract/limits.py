@@ -110,12 +110,22 @@ MAX_WORKER_MODELS = 200
 MAX_BRIDGE_AGENT_CHARACTERS = 1000
 MAX_WORKER_THREADS = 50
 MAX_POP_AMOUNT = 20
+MAX_PRIORITY_USERS = 100
+"""Of more names in `priority_usernames` the first are kept."""
+MAX_WORKERS = 4
+"""Of one owner who is not trusted yet."""
+MAX_WORKERS_TRUSTED = 21
+MAX_WORKERS_AT_ADDRESS = 4
+MAX_WORKERS_AT_ADDRESS_TRUSTED = 21
 MAX_INTEGER = 2**31 - 1
 """What a column of the database holds."""
 
 # -- Replies -----------------------------------------------------------------------------------------------------------
 MAX_NATIVE_FINISH_REASON_CHARACTERS = 32
 MAX_REPORTED_TOKENS = 10_000_000
+MAX_METADATA = 50
+"""Entries of a text reply's `gen_metadata`."""
+MAX_METADATA_REFERENCE_CHARACTERS = 255
 MAX_REASONING_BYTES = MAX_CHAT_TEXT_BYTES
 
 # -- Requests' life ----------------------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ class PopBody(StrictModel):
     threads: int = Field(1, ge=1, le=MAX_WORKER_THREADS)
     nsfw: bool = True
     amount: int = Field(1, ge=1, le=MAX_POP_AMOUNT, description="Jobs a text pop takes at most; a chat pop takes one.")
+    priority_usernames: Strings = Field([], description="Users (`alias#id`) whose requests this worker serves first.")
     chat_jobs: bool = Field(False, description="The worker takes chat jobs under the declaration below.")
     prompt_jobs: bool = Field(True, description="The worker takes text jobs; false needs `chat_jobs`.")
     chat_features: object = Field(None, json_schema_extra={"type": "array", "items": {"enum": list(Capability)}})

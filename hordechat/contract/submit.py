@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
+from hordechat.contract.chat.submission import ToolCall
 from hordechat.contract.limits import (
+    MAX_CHAT_TOOL_CALL_COUNT,
+    MAX_METADATA,
+    MAX_METADATA_REFERENCE_CHARACTERS,
     MAX_NATIVE_FINISH_REASON_CHARACTERS,
     MAX_REASONING_BYTES,
     MAX_REPORTED_TOKENS,
+    MAX_TOOL_CALL_ID_CHARACTERS,
 )
 from hordechat.contract.refusals import InvalidPayload, StrictModel, StringFirst, path_of, validate
 from hordechat.contract.reply_size import chat_reply_characters
@@ -33,6 +38,10 @@ class SubmitBody(StrictModel):
     id: str = Field(description="The generation's id, from the pop.")
     state: Literal["ok", "censored", "csam", "faulted"] = "ok"
     generation: str | None = Field(None, description="A text job's reply.")
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="What a text job was generated with.")
+    gen_metadata: object = Field(
+        None, json_schema_extra={"type": "array"}, description="Of a text job: what its worker found in the text."
+    )
     message: object = Field(None, json_schema_extra={"type": "object"}, description="A chat job's reply.")
     finish_reason: object = Field(None, json_schema_extra={"enum": list(FinishReason)})
     native_finish_reason: object = Field(None, json_schema_extra={"type": "string"})
@@ -53,11 +62,39 @@ class SubmitBody(StrictModel):
         return bool(self.model_fields_set & CHAT_KEYS)
 
 
+class _Function(StrictModel):
+    name: str
+    arguments: str
+
+
+class _Call(StrictModel):
+    """A call as its backend minted it; `arguments` need not be JSON (SUB-47, SUB-48)."""
+
+    id: str = Field(min_length=1, max_length=MAX_TOOL_CALL_ID_CHARACTERS)
+    type: Literal["function"]
+    function: _Function
+
+    def as_call(self) -> ToolCall:
+        """Return the call as it is stored, NUL characters replaced (SUB-35)."""
+        name, arguments = without_nul(self.function.name), without_nul(self.function.arguments)
+        return ToolCall(id=without_nul(self.id), name=name, arguments=arguments)
+
+
 class _ReplyMessage(StrictModel):
     role: Literal["assistant"]
-    content: str
+    # Before the content, which is judged by it.
+    tool_calls: (
+        Annotated[list[_Call], Field(fail_fast=True, min_length=1, max_length=MAX_CHAT_TOOL_CALL_COUNT)] | None
+    ) = None
+    content: str | None
     reasoning_content: str | None = None
-    tool_calls: list[object] | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _require_content(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None and not info.data.get("tool_calls"):
+            raise ValueError("Input should be a valid string, or null beside tool_calls")
+        return value
 
     @field_validator("reasoning_content")
     @classmethod
@@ -65,13 +102,6 @@ class _ReplyMessage(StrictModel):
         if value is not None and len(value.encode()) > MAX_REASONING_BYTES:
             raise ValueError(f"has to hold at most {MAX_REASONING_BYTES} bytes")
         return value
-
-    @field_validator("tool_calls")
-    @classmethod
-    def _refuse_tool_calls(cls, value: list[object] | None) -> None:
-        # No request this server takes forwards tools, and a call to a function a request lacks is no valid reply.
-        if value is not None:
-            raise ValueError("names a function the request does not have")
 
 
 class _ReplyBody(StrictModel):
@@ -85,8 +115,9 @@ class _ReplyBody(StrictModel):
 
     @field_validator("finish_reason")
     @classmethod
-    def _refuse_tool_calls_finish(cls, value: FinishReason) -> FinishReason:
-        if value is FinishReason.TOOL_CALLS:
+    def _require_calls(cls, value: FinishReason, info: ValidationInfo) -> FinishReason:
+        message = info.data.get("message")
+        if value is FinishReason.TOOL_CALLS and not (message and message.tool_calls):
             raise ValueError("tool_calls needs a non-empty message.tool_calls")
         return value
 
@@ -95,7 +126,9 @@ class _ReplyBody(StrictModel):
 class ChatReply:
     """A chat job's reply as it is stored; NUL characters are replaced."""
 
-    content: str
+    content: str | None
+    """Null only beside calls."""
+    tool_calls: tuple[ToolCall, ...]
     reasoning_content: str | None
     finish_reason: FinishReason
     native_finish_reason: str | None
@@ -108,12 +141,16 @@ class ChatReply:
     @property
     def characters(self) -> int:
         """What is charged and rewarded (PRC-05)."""
-        return chat_reply_characters(content=self.content, reasoning_content=self.reasoning_content)
+        return chat_reply_characters(
+            content=self.content, reasoning_content=self.reasoning_content, tool_calls=self.tool_calls
+        )
 
     @property
     def message(self) -> dict[str, object]:
         """The message as it stands in the database and on the status."""
         message: dict[str, object] = {"role": "assistant", "content": self.content}
+        if self.tool_calls:
+            message["tool_calls"] = [call.as_json() for call in self.tool_calls]
         if self.reasoning_content is not None:
             message["reasoning_content"] = self.reasoning_content
         return message
@@ -150,7 +187,8 @@ def read_chat_reply(submit: SubmitBody) -> ChatReply:
         raise ChatSubmitInvalid("The reply is invalid: " + "; ".join(faults) + ".") from None
     reasoning = reply.message.reasoning_content
     return ChatReply(
-        content=without_nul(reply.message.content),
+        content=None if reply.message.content is None else without_nul(reply.message.content),
+        tool_calls=tuple(call.as_call() for call in reply.message.tool_calls or ()),
         reasoning_content=None if reasoning is None else without_nul(reasoning),
         finish_reason=reply.finish_reason,
         native_finish_reason=None if reply.native_finish_reason is None else without_nul(reply.native_finish_reason),
@@ -159,6 +197,51 @@ def read_chat_reply(submit: SubmitBody) -> ChatReply:
         reasoning_tokens=reply.reasoning_tokens,
         model_id=reply.model_id,
         state=GenerationState(submit.state),
+    )
+
+
+class _Metadata(StrictModel):
+    type: Literal["censorship"]
+    value: Literal["csam"]
+    ref: str | None = Field(None, max_length=MAX_METADATA_REFERENCE_CHARACTERS)
+
+
+class _TextReplyBody(StrictModel):
+    gen_metadata: Annotated[list[_Metadata], Field(fail_fast=True, max_length=MAX_METADATA)] = []
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextReply:
+    """A text job's reply as it is stored; NUL characters are replaced."""
+
+    text: str
+    seed: int
+    metadata: tuple[dict[str, object], ...]
+    state: GenerationState
+
+    @property
+    def characters(self) -> int:
+        """What is charged and rewarded."""
+        return len(self.text)
+
+
+def read_text_reply(submit: SubmitBody) -> TextReply:
+    """Return the reply to a text job; stray keys of a chat submit are ignored (SUB-50).
+
+    Raises:
+        ChatSubmitInvalid: it carries a chat reply, or none at all (SUB-23, SUB-50).
+        InvalidPayload: the metadata.
+    """
+    if submit.message is not None or submit.generation is None:
+        raise ChatSubmitInvalid("A text job's reply carries 'generation' and no 'message'.")
+    sent = {} if submit.gen_metadata is None else {"gen_metadata": submit.gen_metadata}
+    found = validate(_TextReplyBody, sent).gen_metadata
+    is_reported = bool(found) and submit.state == GenerationState.OK.value
+    return TextReply(
+        text=without_nul(submit.generation),
+        seed=submit.seed,
+        metadata=tuple(each.model_dump(exclude_none=True) for each in found),
+        state=GenerationState.CSAM if is_reported else GenerationState(submit.state),
     )
 
 

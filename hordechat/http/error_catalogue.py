@@ -92,6 +92,9 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "No generation has this id; it may have expired with its request.",
         "Drop the reply and pop again. Send the `id` of the pop's answer unchanged.",
     ),
+    ErrorCode.INVALID_PRIORITY_USERNAME: Entry(
+        "An entry of `priority_usernames` does not look like `alias#id`.", "Correct it, or leave it out."
+    ),
     ErrorCode.KUDOS_UPFRONT: Entry(
         "The request is above the free output allowance, or for chosen or fast workers alone, and your free kudos do "
         "not cover what it may cost.",
@@ -182,8 +185,18 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "You have as many requests waiting as your account may.",
         "Wait until some are served, or cancel them. The limit is `concurrency` in what `find_user` shows.",
     ),
+    ErrorCode.TOO_MANY_SAME_ADDRESSES: Entry(
+        "You have as many workers at this address as one may have.", "Use one worker with more `threads` instead."
+    ),
     ErrorCode.TOO_MANY_STOP_SEQUENCES: Entry(
         f"`stop` holds more than {limits.MAX_STOP_SEQUENCES} different sequences.", "Send fewer sequences."
+    ),
+    ErrorCode.TOO_MANY_WORKERS: Entry(
+        "You have as many workers as a user may have who is not trusted yet.",
+        "Use the names of workers you have; serve with them until you are trusted.",
+    ),
+    ErrorCode.TOO_MANY_WORKERS_TRUSTED: Entry(
+        "You have as many workers as a trusted user may have.", "Use the names of workers you have."
     ),
     ErrorCode.UNKNOWN_CHAT_MODEL: Entry(
         "No online worker declared this model.",
@@ -194,6 +207,13 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "Remove or change what the message names; `/api/schema/` lists what is accepted.",
     ),
     ErrorCode.USER_NOT_FOUND: Entry("Nobody has the API key a look-up names.", "Check the `apikey` header."),
+    ErrorCode.WORKER_FLAGGED_MAINTENANCE: Entry(
+        "The account is flagged, and its workers are served nothing.", "Ask the operator of the site."
+    ),
+    ErrorCode.WORKER_MAINTENANCE: Entry(
+        "The worker is in maintenance and its owner waits for nothing it serves; the message says why.",
+        "End the maintenance, or stop the worker until it ends.",
+    ),
     ErrorCode.WORKER_NOT_FOUND: Entry("A request names a worker that does not exist.", "Check the worker's id."),
     ErrorCode.WRONG_CREDENTIALS: Entry(
         "The API key is not the key of the worker's owner, or not the one a text request was submitted under.",

@@ -36,6 +36,16 @@ CONTEXT_FIT = Counter(
     "Sized submissions by the mode they asked for and what became of them.",
     ["mode", "outcome"],
 )
+LEASE_CAPACITY_LIMITED = Counter(
+    "horde_pop_lease_capacity_limited",
+    "Pops by a chat worker whose measured speed caps the output it is offered below what it declares.",
+    ["gentype"],
+)
+GATE_SHADOW_ASSIGNMENTS = Counter(
+    "horde_text_gate_shadow_assignments",
+    "Text jobs handed to a worker that does not finish them within a lease at its speed.",
+    ["worker_trusted", "size_bucket"],
+)
 STALE_ABORTS = Counter(
     "horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"]
 )

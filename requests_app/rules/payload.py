@@ -1,7 +1,8 @@
-"""What a worker receives of a chat request."""
+"""What a worker receives of a request."""
 
 from collections.abc import Mapping
 
+from hordechat.contract.pop import TEXT_PAYLOAD_DEFAULTS
 from requests_app.rules.narrowing import narrow_extras
 
 DEFAULT_TEMPERATURE = 1.0
@@ -34,5 +35,19 @@ def chat_payload(
         **narrow_extras(extras or {}),
         "max_length": max_length,
         "max_context_length": max_context_length,
+        "n": 1,
+    }
+
+
+def text_payload(
+    *, prompt: str, params: Mapping[str, object], max_length: int, max_context_length: int
+) -> dict[str, object]:
+    """Return a text job's payload: what the client sent, over the few defaults old workers count on."""
+    return {
+        **TEXT_PAYLOAD_DEFAULTS,
+        **params,
+        "max_length": max_length,
+        "max_context_length": max_context_length,
+        "prompt": prompt,
         "n": 1,
     }

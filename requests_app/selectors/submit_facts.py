@@ -1,6 +1,7 @@
 """What a submit has to know before it decides, in one statement."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from billing_app.selectors import keys
@@ -18,6 +19,9 @@ class SubmitFacts:
     is_faulted: bool
     lease_seconds: int
     assigned_model: str | None
+    model: str
+    """What served it."""
+    assigned_at: datetime
     is_chat: bool
     max_length: int
     shared_key_id: UUID | None

@@ -1,7 +1,10 @@
 """Hand a worker the job that is its turn: candidates without locks, one atomic claim, the payload after the commit."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -13,20 +16,31 @@ from hordechat.contract.pop import PopBody
 from hordechat.infra import metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
 from requests_app.rules import payload
+from requests_app.rules.length_buckets import bucket_of
 from requests_app.selectors import candidates
+from requests_app.selectors.candidates import CANDIDATES_A_PAGE, Candidate
+from workers_app.errors import WorkerMaintenance
+from workers_app.rules import eligibility, speed
 from workers_app.rules.check_in import CheckedInWorker
+from workers_app.rules.eligibility import UNTOLD, WorkerSnapshot
 from workers_app.services import check_in
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """The row of `claim.sql`: a request of which this pop just took a slot."""
+    """The row of `claim.sql`: a request of which this pop just took slots."""
 
     request_id: UUID
     waiting: int
+    taken: int
+    is_chat: bool
+    models: list[str]
     created: datetime
+    prompt: str | None
     params: str
-    messages: str
+    messages: str | None
     extras: str | None
     max_length: int
     max_context_length: int
@@ -34,76 +48,175 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """A job handed to a worker."""
+    """Jobs of one request handed to a worker."""
 
-    generation_id: UUID
+    generation_ids: Sequence[UUID]
+    is_chat: bool
     model: str
     lease_seconds: int
     payload: Mapping[str, object]
 
 
-def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetime) -> Assignment | None:
-    """Check the worker in and return its next job, None when nothing waits for it.
+@dataclass(frozen=True, kw_only=True)
+class Popped:
+    """What a pop comes back with."""
+
+    assignment: Assignment | None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Candidates the worker may not take, counted by reason; none when there is a job."""
+
+
+def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetime) -> Popped:
+    """Check the worker in and return its next job, none when nothing waits for it.
 
     Raises:
-        InvalidApiKey, AnonymousForbiddenWorker, WrongCredentials: who pops.
-        InvalidPayload, ChatDeclarationInvalid: what the pop declares.
+        InvalidApiKey, DeletedUser, WorkerFlaggedMaintenance, AnonymousForbiddenWorker, WrongCredentials: who pops.
+        AddressTimedOut: the address is refused for a while.
+        InvalidPayload, ChatDeclarationInvalid, BadRequest, InvalidPriorityUsername: what the pop declares.
+        TooManyWorkers, TooManyWorkersTrusted, TooManySameAddresses: a new worker is one too many.
+        WorkerMaintenance: the worker is in maintenance and its owner waits for nothing.
     """
-    worker = check_in.check_in(api_key=api_key, pop=pop, address=address, now=now)
-    assignment = _assign_chat(worker, now=now) if worker.declaration.accepts_chat_jobs else None
-    metrics.POPS.labels("idle" if assignment is None else "chat").inc()
-    return assignment
+    checked_in = check_in.check_in(api_key=api_key, pop=pop, address=address, now=now)
+    worker = checked_in.snapshot
+    skipped: Counter[str] = Counter()
+    taken = _take(checked_in, amount=pop.amount, skipped=skipped, now=now)
+    _count(worker, taken)
+    if taken is None:
+        if worker.is_in_maintenance:
+            raise WorkerMaintenance(owners_words=checked_in.maintenance_message)
+        return Popped(assignment=None, skipped=dict(skipped))
+    return Popped(assignment=taken)
 
 
-def _assign_chat(worker: CheckedInWorker, *, now: datetime) -> Assignment | None:
-    assert worker.declaration.model_id is not None, "a chat worker names its model"
-    request_ids = [candidate.request_id for candidate in candidates.list_for_chat(worker, now=now)]
-    if not request_ids:
-        return None
-    generation_id = uuid4()
-    claimed = _claim(request_ids, generation_id=generation_id, worker=worker, now=now)
+def _take(checked_in: CheckedInWorker, *, amount: int, skipped: Counter[str], now: datetime) -> Assignment | None:
+    """Claim the best candidate; by a second page, of every rule in SQL, where a full first one held nothing (Q2)."""
+    worker = checked_in.snapshot
+    for apply_all in (False, True):
+        page = candidates.list_page(worker, first_users=checked_in.first_users, now=now, apply_all=apply_all)
+        fitting = [each for each in page if _is_fitting(worker, each, skipped if not apply_all else Counter())]
+        if fitting and (assignment := _assign(fitting, worker=worker, amount=amount, now=now)) is not None:
+            return assignment
+        if len(page) < CANDIDATES_A_PAGE:
+            return None
+    return None
+
+
+def _is_fitting(worker: WorkerSnapshot, candidate: Candidate, skipped: Counter[str]) -> bool:
+    refusal = eligibility.find_refusal(worker, candidate)
+    if refusal is not None and refusal not in UNTOLD:
+        skipped[refusal.value] += 1
+    return refusal is None
+
+
+def _assign(fitting: Sequence[Candidate], *, worker: WorkerSnapshot, amount: int, now: datetime) -> Assignment | None:
+    ids = tuple(uuid4() for _ in range(amount))
+    claimed = _claim([each.request_id for each in fitting], ids=ids, worker=worker, now=now)
     if claimed is None:
         return None
-    metrics.QUEUE_WAIT_SECONDS.labels("true").observe((now - claimed.created).total_seconds())
+    row, model = claimed
+    metrics.QUEUE_WAIT_SECONDS.labels(str(row.is_chat).lower()).observe((now - row.created).total_seconds())
     # Built after the commit: a payload of 1 MiB must not be made under the request's lock.
     return Assignment(
-        generation_id=generation_id,
-        model=worker.declaration.model_id,
+        generation_ids=ids[: row.taken],
+        is_chat=row.is_chat,
+        model=model,
         lease_seconds=TEXT_JOB_LEASE_SECONDS,
-        payload=payload.chat_payload(
-            messages=orjson.loads(claimed.messages),
-            params=orjson.loads(claimed.params),
-            extras=None if claimed.extras is None else orjson.loads(claimed.extras),
-            max_length=claimed.max_length,
-            max_context_length=claimed.max_context_length,
-        ),
+        payload=_payload_of(row),
     )
 
 
 @retry_on_conflict
-def _claim(request_ids: list[UUID], *, generation_id: UUID, worker: CheckedInWorker, now: datetime) -> Claimed | None:
-    """Take one slot of the first request that has one, and make its generation, in one transaction (FLW-20)."""
+def _claim(
+    request_ids: list[UUID], *, ids: tuple[UUID, ...], worker: WorkerSnapshot, now: datetime
+) -> tuple[Claimed, str] | None:
+    """Take slots of the first request that has one, and make their generations, in one transaction (FLW-20)."""
     with transaction.atomic(durable=True):
         claimed = sql.find_one(
             sql.load(__file__, "claim.sql"),
-            {"request_ids": request_ids, "now": now, "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS)},
+            {
+                "request_ids": request_ids,
+                "amount": len(ids),
+                "now": now,
+                "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
+            },
             Claimed,
         )
         if claimed is None:
             return None
+        model = _draw_model(claimed, worker)
+        is_over_capacity = not claimed.is_chat and claimed.max_length > speed.lease_capacity(worker.speed)
         sql.execute(
             sql.load(__file__, "assign.sql"),
             {
-                "id": generation_id,
+                "ids": list(ids[: claimed.taken]),
                 "request_id": claimed.request_id,
                 "waiting": claimed.waiting,
                 "worker_id": worker.id,
-                "model": worker.declaration.model_id,
-                "max_context_length": worker.declaration.max_context_length,
-                "max_length": worker.declaration.max_length,
+                "model": model,
+                # What a chat worker declared stands with the job, whatever it declares later (POP-31..33, POP-35).
+                "assigned_model": worker.declaration.model_id if claimed.is_chat else None,
+                "max_context_length": worker.declaration.max_context_length if claimed.is_chat else None,
+                "max_length": worker.declaration.max_length if claimed.is_chat else None,
                 "lease_seconds": TEXT_JOB_LEASE_SECONDS,
+                "fake": False,
+                "over_capacity": is_over_capacity,
                 "now": now,
                 "deadline": now + timedelta(seconds=TEXT_JOB_LEASE_SECONDS),
             },
         )
-    return claimed
+    if is_over_capacity:
+        _tell_over_capacity(claimed, ids[: claimed.taken], worker)
+    return claimed, model
+
+
+def _draw_model(claimed: Claimed, worker: WorkerSnapshot) -> str:
+    """Return the model of the whole batch: of text one at random of those both sides name (text-path 4.4)."""
+    if claimed.is_chat:
+        assert worker.declaration.model_id is not None, "a chat worker names its model"
+        return worker.declaration.model_id
+    both = [model for model in dict.fromkeys(worker.models) if not claimed.models or model in claimed.models]
+    return random.choice(both)  # noqa: S311 - a draw between equals, not a secret
+
+
+def _tell_over_capacity(claimed: Claimed, ids: Sequence[UUID], worker: WorkerSnapshot) -> None:
+    """Record what the gate of chat jobs would have withheld of text jobs (SPD-11, SPD-12, SPD-17)."""
+    for generation_id in ids:
+        metrics.GATE_SHADOW_ASSIGNMENTS.labels(
+            str(worker.is_owner_trusted).lower(), bucket_of(claimed.max_length)
+        ).inc()
+        logger.info(
+            "over capacity: generation %s of request %s at worker %s, max_length %d, capacity %.0f, speed %s",
+            generation_id,
+            claimed.request_id,
+            worker.id,
+            claimed.max_length,
+            speed.lease_capacity(worker.speed),
+            worker.speed,
+        )
+
+
+def _payload_of(claimed: Claimed) -> dict[str, object]:
+    params = orjson.loads(claimed.params)
+    if claimed.is_chat:
+        return payload.chat_payload(
+            messages=orjson.loads(claimed.messages or "[]"),
+            params=params,
+            extras=None if claimed.extras is None else orjson.loads(claimed.extras),
+            max_length=claimed.max_length,
+            max_context_length=claimed.max_context_length,
+        )
+    return payload.text_payload(
+        prompt=claimed.prompt or "",
+        params=params,
+        max_length=claimed.max_length,
+        max_context_length=claimed.max_context_length,
+    )
+
+
+def _count(worker: WorkerSnapshot, assignment: Assignment | None) -> None:
+    """Count the pop, and whether its worker's own speed caps the chat output it is offered (SPD-15, SPD-16, SPD-25)."""
+    outcome = "idle" if assignment is None else "chat" if assignment.is_chat else "text"
+    metrics.POPS.labels(outcome).inc()
+    declared = worker.declaration.max_length
+    if declared is not None and worker.speed is not None and speed.lease_capacity(worker.speed) < declared:
+        metrics.LEASE_CAPACITY_LIMITED.labels("text").inc()

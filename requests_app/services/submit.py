@@ -18,7 +18,7 @@ from billing_app.services import holds, ledger, spending
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract import submit as submit_contract
 from hordechat.contract.limits import REQUEST_LIFE_SECONDS
-from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody
+from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody, TextReply
 from hordechat.contract.vocabulary import CompletionEvent, GenerationState
 from hordechat.errors import HordeError
 from hordechat.infra import metrics, sql
@@ -30,9 +30,12 @@ from requests_app.selectors.progress import RequestProgress
 from requests_app.selectors.submit_facts import SubmitFacts
 from requests_app.services import completion_signal, faults, upfront
 from workers_app.errors import WrongCredentials
+from workers_app.rules import speed
 from workers_app.rules.backends import is_validated
 
 NOTHING = Decimal(0)
+
+Reply = ChatReply | TextReply
 
 
 def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
@@ -46,21 +49,28 @@ def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
     """
     facts = _get_facts(api_key=api_key, body=body)
     _require_pending(facts)
-    if not facts.is_chat:
-        raise ChatSubmitInvalid("Text jobs are not supported yet.")
     if body.is_fault:
-        _require_model(body.model_id, facts, is_required=body.is_chat)
+        if facts.is_chat:
+            _require_model(body.model_id, facts, is_required=body.is_chat)
         if not faults.give_back(request_id=facts.request_id, generation_id=facts.id, now=now):
             raise _lost(facts, api_key=api_key)
         metrics.REPLIES.labels("faulted").inc()
         return NOTHING
-    reply = submit_contract.read_chat_reply(body)
-    _require_model(reply.model_id, facts, is_required=True)
+    reply = _read_reply(body, facts)
     settlement = _settle(reply, facts)
     if not _store(reply, facts=facts, settlement=settlement, now=now):
         raise _lost(facts, api_key=api_key)
     metrics.REPLIES.labels("stored").inc()
     return settlement.reward
+
+
+def _read_reply(body: SubmitBody, facts: SubmitFacts) -> Reply:
+    """Judge the reply by the family of the stored request, whatever the body looks like (SUB-43, SUB-50)."""
+    if not facts.is_chat:
+        return submit_contract.read_text_reply(body)
+    reply = submit_contract.read_chat_reply(body)
+    _require_model(reply.model_id, facts, is_required=True)
+    return reply
 
 
 def _get_facts(*, api_key: str, body: SubmitBody) -> SubmitFacts:
@@ -96,12 +106,11 @@ def _require_model(sent: object, facts: SubmitFacts, *, is_required: bool) -> No
         raise ChatModelMismatch(sent=sent, assigned=facts.assigned_model)
 
 
-def _settle(reply: ChatReply, facts: SubmitFacts) -> Settlement:
+def _settle(reply: Reply, facts: SubmitFacts) -> Settlement:
     """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02), at the model that served it."""
-    assert facts.assigned_model is not None, "a chat generation records the model it was assigned"
     return pricing.settle(
         FinishedGeneration(
-            model=reference.find(facts.assigned_model),
+            model=reference.find(facts.model),
             reply_characters=reply.characters,
             prompt_characters=facts.prompt_characters,
             max_length=facts.max_length,
@@ -113,25 +122,23 @@ def _settle(reply: ChatReply, facts: SubmitFacts) -> Settlement:
 
 
 @retry_on_conflict
-def _store(reply: ChatReply, *, facts: SubmitFacts, settlement: Settlement, now: datetime) -> bool:
+def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: datetime) -> bool:
     """Store, charge and pay in one transaction; return whether this submit won the generation."""
+    tokens = pricing.token_estimate(reply.characters, max_length=facts.max_length)
+    sample = speed.sample_of(tokens, seconds=(now - facts.assigned_at).total_seconds())
     with transaction.atomic(durable=True):
         won = sql.execute(
             sql.load(__file__, "store_reply.sql"),
             {
+                **_columns(reply),
                 "request_id": facts.request_id,
                 "generation_id": facts.id,
-                "content": reply.content,
                 "state": reply.state.value,
-                "message": Jsonb(reply.message, dumps=orjson.dumps),
-                "finish_reason": reply.finish_reason.value,
-                "native_finish_reason": reply.native_finish_reason,
-                "prompt_tokens": reply.prompt_tokens,
-                "completion_tokens": reply.completion_tokens,
-                "reasoning_tokens": reply.reasoning_tokens,
-                "charge_basis": settlement.basis.value,
+                "charge_basis": settlement.basis.value if facts.is_chat else None,
                 "reward": settlement.reward,
                 "charge": settlement.charge,
+                "speed_sample": sample,
+                "speed_samples": speed.SPEED_SAMPLES,
                 "now": now,
                 "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
             },
@@ -152,6 +159,30 @@ def _post(transfers: Sequence[NewTransfer], *, facts: SubmitFacts, found: Reques
         holds.settle(key=upfront.hold_key(facts.request_id), kudos=charged, transfers=transfers, now=now)
     else:
         ledger.post(transfers, now=now)
+
+
+def _columns(reply: Reply) -> dict[str, object]:
+    """Return what a reply's family stores; the other's columns stay as they were made."""
+    if isinstance(reply, TextReply):
+        chat = ("message", "finish_reason", "native_finish_reason", "prompt_tokens", "completion_tokens")
+        return {
+            **dict.fromkeys((*chat, "reasoning_tokens")),
+            "content": reply.text,
+            "seed": reply.seed,
+            "metadata": Jsonb(list(reply.metadata), dumps=orjson.dumps),
+        }
+    return {
+        # A reply of calls alone has an empty text, so that what asks for a stored one finds it (SUB-33, SUB-36).
+        "content": reply.content or "",
+        "seed": 0,
+        "metadata": Jsonb([], dumps=orjson.dumps),
+        "message": Jsonb(reply.message, dumps=orjson.dumps),
+        "finish_reason": reply.finish_reason.value,
+        "native_finish_reason": reply.native_finish_reason,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "reasoning_tokens": reply.reasoning_tokens,
+    }
 
 
 def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:

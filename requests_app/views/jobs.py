@@ -14,7 +14,7 @@ from hordechat.http import body, headers
 from hordechat.http.documents import documented
 from hordechat.infra import clock
 from requests_app.services import pop, submit
-from requests_app.services.pop import Assignment
+from requests_app.services.pop import Popped
 
 
 class PopViewSet(ViewSet):
@@ -38,18 +38,21 @@ class PopViewSet(ViewSet):
     def create(self, request: Request) -> Response:
         """Declare what a worker serves, and take its next job."""
         declared = pop_contract.parse(body.read_object(request, limit_bytes=MAX_BODY_BYTES))
-        assignment = pop.assign_next(
+        popped = pop.assign_next(
             api_key=headers.get_api_key(request), pop=declared, address=headers.find_address(request), now=clock.now()
         )
-        return Response(_answer_of(assignment).model_dump())
+        return Response(_answer_of(popped).model_dump())
 
 
-def _answer_of(assignment: Assignment | None) -> PopAnswer:
+def _answer_of(popped: Popped) -> PopAnswer:
+    assignment = popped.assignment
     if assignment is None:
-        return PopAnswer(payload=dict(TEXT_PAYLOAD_DEFAULTS))
-    return ChatPopAnswer(
-        id=str(assignment.generation_id),
-        ids=[str(assignment.generation_id)],
+        return PopAnswer(payload=dict(TEXT_PAYLOAD_DEFAULTS), skipped=dict(popped.skipped))
+    ids = [str(generation_id) for generation_id in assignment.generation_ids]
+    answer = ChatPopAnswer if assignment.is_chat else PopAnswer
+    return answer(
+        id=ids[0],
+        ids=ids,
         payload=dict(assignment.payload),
         model=assignment.model,
         ttl=assignment.lease_seconds,

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from requests_app.models import Generation, QueueRow, Request
-from requests_app.selectors.candidates import CANDIDATES_A_POP
+from requests_app.selectors.candidates import CANDIDATES_A_PAGE
 from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
 from workers_app.rules.capabilities import mask_of
 
@@ -177,7 +177,10 @@ def test_serves_its_own_owner_alone_in_maintenance(horde: Horde) -> None:
     one_value("UPDATE workers SET maintenance = true RETURNING 1")
 
     assert horde.pop()[1]["id"] is not None
-    assert horde.pop()[1]["id"] is None
+    assert horde.pop() == (
+        403,
+        {"message": "The owner of this worker has put it into maintenance.", "rc": "WorkerMaintenance"},
+    )
     assert one_value("SELECT user_id FROM waiting_prompts WHERE n = 1") == horde.requester.id
 
 
@@ -212,7 +215,7 @@ def test_hands_out_equals_by_age_then_by_id(horde: Horde) -> None:
 
 def test_hands_out_the_oldest_of_more_equals_than_a_pop_looks_at(horde: Horde) -> None:
     horde.pop()
-    requests = sorted(UUID(horde.submit()[1]["id"]) for _ in range(CANDIDATES_A_POP + 1))
+    requests = sorted(UUID(horde.submit()[1]["id"]) for _ in range(CANDIDATES_A_PAGE + 1))
     QueueRow.objects.update(order_key=0, created=datetime(2026, 1, 2, tzinfo=UTC))
     QueueRow.objects.filter(request_id=requests[-1]).update(created=datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -258,15 +261,17 @@ REVOKED = "UPDATE api_keys SET revoked_at = now() WHERE user_id = %s RETURNING 1
 DELETED = "UPDATE users SET is_deleted = true WHERE id = %s RETURNING 1"
 
 
-@pytest.mark.parametrize("end", [pytest.param(REVOKED, id="revoked key"), pytest.param(DELETED, id="deleted user")])
-def test_refuses_a_key_that_is_no_longer_good(horde: Horde, end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "answer"), [(REVOKED, (401, "InvalidAPIKey")), (DELETED, (403, "DeletedUser"))], ids=["revoked", "deleted"]
+)
+def test_refuses_a_key_that_is_no_longer_good(horde: Horde, end: str, answer: tuple[int, str]) -> None:
     horde.queued()
     one_value(end, [horde.owner.id])
     before = count_rows(*TRACES)
 
     for name in ("worker one", "new worker"):
         status, body = horde.pop(name=name)
-        assert (status, body["rc"]) == (401, "InvalidAPIKey")
+        assert (status, body["rc"]) == answer
 
     assert count_rows(*TRACES) == before
 

@@ -3,14 +3,14 @@
 from datetime import timedelta
 
 from hordechat.infra import batches, clock
-from requests_app.selectors.candidates import CANDIDATES_A_POP
+from requests_app.selectors.candidates import CANDIDATES_A_PAGE
 from requests_app.services import expiry, faults
 from tests.horde import Horde, count_rows, one_value
 
 
 def test_expired_requests_that_were_not_swept_hide_no_other(horde: Horde) -> None:
     horde.pop()
-    for _ in range(CANDIDATES_A_POP):
+    for _ in range(CANDIDATES_A_PAGE):
         horde.submit()
     one_value("UPDATE waiting_prompts SET expiry = now() - interval '1 s' RETURNING 1")
     last = horde.submit()[1]["id"]

@@ -166,7 +166,7 @@ def test_no_raw_statement_but_the_claim_reads_a_document(column: str) -> None:
     named = {name for name, text in statements.items() if re.search(rf"\b{column}\b", text)}
     starred = {name for name, text in statements.items() if re.search(r"\b(SELECT|RETURNING)\s+\*|\w\.\*", text)}
 
-    assert {"chat_candidates.sql", "status.sql", "progress.sql", "submit_facts.sql", "claim.sql"} <= set(statements)
+    assert {"candidates.sql", "status.sql", "progress.sql", "submit_facts.sql", "claim.sql"} <= set(statements)
     assert named <= MAY_TOUCH_THE_CONVERSATION
     assert starred <= MAY_PASS_ON_WHOLE_ROWS
 

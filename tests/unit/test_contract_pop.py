@@ -43,13 +43,14 @@ def test_a_text_worker_is_taken_with_the_documented_defaults() -> None:
         "threads": 1,
         "nsfw": True,
         "amount": 1,
+        "priority_usernames": [],
         "chat_jobs": False,
         "prompt_jobs": True,
     }
 
 
 def test_ignores_keys_it_does_not_know() -> None:
-    assert declare(TEXT_POP, priority_usernames=["a"], softprompts=None, anything={}) == NO_DECLARATION
+    assert declare(TEXT_POP, softprompts=None, anything={}) == NO_DECLARATION
 
 
 @pytest.mark.parametrize(

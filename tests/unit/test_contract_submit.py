@@ -33,6 +33,7 @@ def message(**changes: object) -> dict[str, object]:
 
 def test_a_minimal_reply_is_taken() -> None:
     assert read() == ChatReply(
+        tool_calls=(),
         content="Hello yourself",
         reasoning_content=None,
         finish_reason=FinishReason.STOP,
@@ -199,6 +200,6 @@ def test_deeply_nested_values_are_judged_without_recursion() -> None:
     for _ in range(1000):
         nested = [nested]
 
-    for key in set(submit.SubmitBody.model_fields) - {"fault_reason"}:
+    for key in set(submit.SubmitBody.model_fields) - {"fault_reason", "gen_metadata"}:
         assert refuse(**{key: nested}).code in {ErrorCode.BAD_REQUEST, ErrorCode.CHAT_SUBMIT_INVALID}
     assert read(message=message(more=nested), more=nested, fault_reason=nested).message == MESSAGE

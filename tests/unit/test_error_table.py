@@ -31,6 +31,7 @@ SAMPLES: dict[str, object] = {
     "lease_seconds": 150,
     "seconds": 60,
     "allowance": 512,
+    "owners_words": "Back on Monday.",
 }
 """A value for each parameter of a refusal that is not a plain string."""
 

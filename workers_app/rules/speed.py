@@ -12,6 +12,9 @@ from hordechat.model_reference.facts import ModelFacts
 STORED_BASELINE = 1.0
 """What a worker without samples is shown with, and judged slow by; the lease reckons with another speed (SPD-03)."""
 
+SPEED_SAMPLES = 20
+"""The mean is over as many of the latest replies."""
+
 LEAST_BY_PARAMETERS = ((20_000_000_000, 3.0), (13_000_000_000, 4.0))
 """From how many parameters of its first model on a worker is not slow at how many tokens a second."""
 LEAST_SPEED = 5.0

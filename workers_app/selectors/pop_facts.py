@@ -14,10 +14,17 @@ class PopFacts:
     """The user behind a key, and the worker that has the pop's name, if any."""
 
     user_id: int
+    unique_alias: str
+    is_deleted: bool
+    is_flagged: bool
+    is_trusted: bool
     worker_id: UUID | None
     owner_id: int | None
     last_check_in: datetime | None
     is_in_maintenance: bool | None
+    maintenance_message: str | None
+    speed: float | None
+    """Its measured tokens a second; None: unmeasured."""
     accepts_chat_jobs: bool | None
     accepts_prompt_jobs: bool | None
     chat_features: list[str] | None
@@ -48,3 +55,20 @@ def find(*, api_key: str, worker_name: str) -> PopFacts | None:
     if not key_hashes:
         return None
     return sql.find_one(sql.load(__file__, "pop_facts.sql"), {"key_hashes": key_hashes, "name": worker_name}, PopFacts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnersWorkers:
+    """The row of `owners_workers.sql`: how many workers an owner has."""
+
+    all: int
+    at_address: int
+
+
+def count_workers(*, user_id: int, address: str | None) -> OwnersWorkers:
+    """Return how many workers a user has, in all and at an address; asked for a new worker alone."""
+    found = sql.find_one(
+        sql.load(__file__, "owners_workers.sql"), {"user_id": user_id, "address": address}, OwnersWorkers
+    )
+    assert found is not None, "owners_workers.sql always returns one row"
+    return found

@@ -3,14 +3,42 @@
 from datetime import datetime
 from uuid import uuid4
 
-from billing_app.errors import InvalidApiKey
+from billing_app.errors import DeletedUser, InvalidApiKey
 from billing_app.rules.accounts import ANONYMOUS_USER_ID
 from hordechat.contract import pop as pop_contract
+from hordechat.contract.limits import (
+    MAX_PRIORITY_USERS,
+    MAX_WORKERS,
+    MAX_WORKERS_AT_ADDRESS,
+    MAX_WORKERS_AT_ADDRESS_TRUSTED,
+    MAX_WORKERS_TRUSTED,
+)
 from hordechat.contract.pop import PopBody
+from hordechat.contract.refusals import BadRequest
 from hordechat.infra import sql
-from workers_app.errors import AnonymousForbiddenWorker, WrongCredentials
+from hordechat.model_reference import reference
+from workers_app.errors import (
+    AnonymousForbiddenWorker,
+    InvalidPriorityUsername,
+    TooManySameAddresses,
+    TooManyWorkers,
+    TooManyWorkersTrusted,
+    WorkerFlaggedMaintenance,
+    WrongCredentials,
+)
+from workers_app.rules.backends import is_validated
 from workers_app.rules.capabilities import mask_of
-from workers_app.rules.check_in import CheckedInWorker, CheckIn, is_inside_window
+from workers_app.rules.check_in import (
+    CheckedInWorker,
+    CheckIn,
+    find_bad_username,
+    find_foreign_model,
+    find_reserved_word,
+    ids_of,
+    is_inside_window,
+)
+from workers_app.rules.eligibility import WorkerSnapshot
+from workers_app.rules.speed import is_slow
 from workers_app.selectors import pop_facts
 from workers_app.selectors.pop_facts import PopFacts
 
@@ -20,13 +48,21 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
 
     Everything is judged before a new worker's first row, so a refused pop leaves no trace.
 
-    Raises:
-        InvalidApiKey: nobody has the key.
-        AnonymousForbiddenWorker: the key is the anonymous one.
+    Raises, in this order:
+        InvalidApiKey, DeletedUser, WorkerFlaggedMaintenance, AnonymousForbiddenWorker: whose key it is.
         WrongCredentials: the name belongs to another user's worker.
-        InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
+        BadRequest: a new worker's name holds a reserved word, or a model is somebody else's.
+        TooManyWorkers, TooManyWorkersTrusted, TooManySameAddresses: a new worker is one too many.
+        InvalidPriorityUsername, InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
     """
     facts = _get_facts(api_key=api_key, worker_name=pop.name)
+    if facts.worker_id is None:
+        _require_room(facts, name=pop.name, address=address)
+    if (model := find_foreign_model(pop.models, owner=facts.unique_alias)) is not None:
+        raise BadRequest(f"'models' holds '{model[:64]}', which is another user's.")
+    first_users = pop.priority_usernames[:MAX_PRIORITY_USERS]
+    if (name := find_bad_username(first_users)) is not None:
+        raise InvalidPriorityUsername(name=name)
     declaration = pop_contract.read_declaration(pop)
     check = CheckIn.of(pop, declaration=declaration, address=address, now=now)
     if facts.worker_id is None:
@@ -40,11 +76,22 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
         worker_id = facts.worker_id
         _write_changes(facts, check)
     return CheckedInWorker(
-        id=worker_id,
-        owner_id=facts.user_id,
-        is_in_maintenance=bool(facts.is_in_maintenance),
-        declaration=declaration,
-        feature_mask=mask_of(declaration.features or ()),
+        snapshot=WorkerSnapshot(
+            id=worker_id,
+            owner_id=facts.user_id,
+            is_owner_trusted=facts.is_trusted,
+            is_in_maintenance=bool(facts.is_in_maintenance),
+            is_backend_validated=is_validated(check.bridge_agent),
+            is_slow=is_slow(facts.speed, first_model=reference.find(check.models[0])),
+            speed=facts.speed,
+            models=check.models,
+            max_length=check.max_length,
+            max_context_length=check.max_context_length,
+            declaration=declaration,
+            feature_mask=mask_of(declaration.features or ()),
+        ),
+        first_users=ids_of(first_users),
+        maintenance_message=facts.maintenance_message,
     )
 
 
@@ -52,11 +99,29 @@ def _get_facts(*, api_key: str, worker_name: str) -> PopFacts:
     facts = pop_facts.find(api_key=api_key, worker_name=worker_name)
     if facts is None:
         raise InvalidApiKey
+    if facts.is_deleted:
+        raise DeletedUser
+    if facts.is_flagged:
+        raise WorkerFlaggedMaintenance
     if facts.user_id == ANONYMOUS_USER_ID:
         raise AnonymousForbiddenWorker
     if facts.owner_id is not None and facts.owner_id != facts.user_id:
         raise WrongCredentials(worker_name=worker_name)
     return facts
+
+
+def _require_room(facts: PopFacts, *, name: str, address: str | None) -> None:
+    """Refuse a new worker that is one too many, or named after what it must not run on."""
+    if (word := find_reserved_word(name)) is not None:
+        raise BadRequest(f"A worker's name may not hold '{word}'.")
+    count = pop_facts.count_workers(user_id=facts.user_id, address=address)
+    if not facts.is_trusted and count.all >= MAX_WORKERS:
+        raise TooManyWorkers(limit=MAX_WORKERS)
+    if count.all >= MAX_WORKERS_TRUSTED:
+        raise TooManyWorkersTrusted(limit=MAX_WORKERS_TRUSTED)
+    limit = MAX_WORKERS_AT_ADDRESS_TRUSTED if facts.is_trusted else MAX_WORKERS_AT_ADDRESS
+    if count.at_address >= limit:
+        raise TooManySameAddresses(limit=limit)
 
 
 def _write_changes(facts: PopFacts, check: CheckIn) -> None:

@@ -1,4 +1,4 @@
--- store_reply: claim a pending generation and store its reply, what it is charged and the worker's count, together.
+-- store_reply: claim a pending generation and store its reply, what it is charged, the worker's count and speed, together.
 -- Returns a row when this submit won; none when another one, a fault or a cancel was faster.
 -- Raw because it is one compare-and-set over three rows. The request is locked first (lock order); the generation's own
 -- condition is judged again on its newest version after any wait. Served by the primary keys.
@@ -12,6 +12,8 @@ stored AS (
     UPDATE processing_gens
        SET generation = %(content)s,
            state = %(state)s,
+           seed = %(seed)s,
+           gen_metadata = %(metadata)s,
            message = %(message)s,
            finish_reason = %(finish_reason)s,
            native_finish_reason = %(native_finish_reason)s,
@@ -37,7 +39,14 @@ charged AS (
 ),
 credited AS (
     UPDATE workers
-       SET requests_fulfilled = workers.requests_fulfilled + 1
+       SET requests_fulfilled = workers.requests_fulfilled + 1,
+           speed_samples = (ARRAY[%(speed_sample)s::double precision] || workers.speed_samples)[1:%(speed_samples)s],
+           speed = (
+               SELECT coalesce(nullif(avg(sample), 0), 1)
+                 FROM unnest(
+                          (ARRAY[%(speed_sample)s::double precision] || workers.speed_samples)[1:%(speed_samples)s]
+                      ) AS sample
+           )
       FROM stored
      WHERE workers.id = stored.worker_id
 )
