@@ -144,7 +144,7 @@ class Transfer(models.Model):
             models.UniqueConstraint(fields=["idempotency_key"], name="transfers_key_unique"),
             models.CheckConstraint(condition=models.Q(amount__gt=0), name="transfers_amount_positive"),
             models.CheckConstraint(
-                condition=models.Q(kind__in=[kind.value for kind in TransferKind]), name="transfers_kind_known"
+                condition=models.Q(kind__in=[kind.value for kind in TransferKind]), name="transfers_kind_listed"
             ),
             models.CheckConstraint(condition=is_account("debit_account"), name="transfers_debit_is_account"),
             models.CheckConstraint(condition=is_account("credit_account"), name="transfers_credit_is_account"),

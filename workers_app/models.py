@@ -59,6 +59,8 @@ class Worker(models.Model):
     uptime_seconds = models.BigIntegerField(db_default=0)
     rewarded_uptime_seconds = models.BigIntegerField(db_default=0)
     """Up to where its time online was rewarded."""
+    suspicions = models.IntegerField(db_default=0)
+    """Replies too fast to be true, and hours with too many jobs given up."""
 
     class Meta:
         db_table = "workers"
@@ -79,3 +81,23 @@ class Worker(models.Model):
     def __str__(self) -> str:
         """Return the name, which is unique."""
         return self.name
+
+
+class WorkerMessage(models.Model):
+    """What an operator tells a worker, or all of them, with every pop until it expires."""
+
+    id = models.UUIDField(primary_key=True)
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, null=True, related_name="+")
+    """Null: every worker."""
+    message = models.TextField()
+    origin = models.CharField(max_length=255, db_default="")
+    created = models.DateTimeField(db_default=Now())
+    expiry = models.DateTimeField()
+
+    class Meta:
+        db_table = "worker_messages"
+        indexes = [models.Index(fields=["expiry"], name="worker_messages_expiry")]
+
+    def __str__(self) -> str:
+        """Return the id."""
+        return str(self.id)

@@ -74,6 +74,9 @@ class TransferKind(StrEnum):
     FORGIVEN = "forgiven"
     """A debit went below the account's minimum: the horde made up the difference."""
 
+    UPTIME = "uptime"
+    """A worker was online for ten minutes: a reward to its owner."""
+
     PROMOTION = "promotion"
     """An owner became trusted: all of the escrow moved to the balance."""
 

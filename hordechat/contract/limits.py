@@ -98,6 +98,8 @@ MAX_CLIENT_AGENT_CHARACTERS = 255
 # -- Workers -----------------------------------------------------------------------------------------------------------
 ONLINE_SECONDS = 300
 """A worker that popped within this time is online."""
+UPTIME_REWARD_SECONDS = 600
+"""A worker that was online for longer since its last reward gets one."""
 CHECK_IN_WINDOW_SECONDS = 30
 """A pop this soon after the last check-in leaves all but the chat declaration of the worker's row unwritten."""
 TEXT_JOB_LEASE_SECONDS = 150
@@ -110,6 +112,9 @@ MAX_WORKER_MODELS = 200
 MAX_BRIDGE_AGENT_CHARACTERS = 1000
 MAX_WORKER_THREADS = 50
 MAX_POP_AMOUNT = 20
+MAX_WORKER_MESSAGES = 50
+"""What a pop carries at most of what operators tell its worker."""
+MAX_WORKER_MESSAGE_CHARACTERS = 10_240
 MAX_PRIORITY_USERS = 100
 """Of more names in `priority_usernames` the first are kept."""
 MAX_WORKERS = 4
@@ -144,5 +149,5 @@ assert MAX_PROMPT_BYTES < MAX_TEXT_BODY_BYTES
 assert MIN_OUTPUT_TOKENS <= DEFAULT_TEXT_OUTPUT_TOKENS <= MAX_TEXT_OUTPUT_TOKENS
 assert MIN_OUTPUT_TOKENS <= DEFAULT_CHAT_OUTPUT_TOKENS <= MAX_CHAT_OUTPUT_TOKENS
 assert DEFAULT_CHAT_OUTPUT_TOKENS < DEFAULT_CONTEXT_TOKENS
-assert CHECK_IN_WINDOW_SECONDS < ONLINE_SECONDS
+assert CHECK_IN_WINDOW_SECONDS < ONLINE_SECONDS < UPTIME_REWARD_SECONDS
 assert TEXT_JOB_PREPARATION_SECONDS < TEXT_JOB_LEASE_SECONDS < REQUEST_LIFE_SECONDS

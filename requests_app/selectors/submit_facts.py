@@ -17,6 +17,8 @@ class SubmitFacts:
     worker_id: UUID
     is_stored: bool
     is_faulted: bool
+    is_fake: bool
+    """Whether it stands for no slot: its reply is answered like any other, and neither kept nor paid."""
     lease_seconds: int
     assigned_model: str | None
     model: str

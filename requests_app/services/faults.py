@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -12,6 +12,13 @@ from hordechat.infra.transactions import retry_on_conflict
 from requests_app.selectors import lapsed
 
 SWEEP_BATCH_ROWS = 200
+
+MAX_ABORTED_JOBS = 20
+"""Of a worker within an hour; with one more it is put into maintenance (text-path 5.6)."""
+TOO_MANY_ABORTS = (
+    "This worker gave up more than 20 jobs within an hour and was put into maintenance. Declare smaller limits or "
+    "fewer threads, and end the maintenance when it keeps up."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +64,14 @@ def _give_back(
 ) -> list[GivenBack]:
     return sql.fetch_all(
         sql.load(__file__, "give_back.sql"),
-        {"request_ids": request_ids, "generation_ids": generation_ids, "now": now, "lapsed_at": lapsed_at},
+        {
+            "request_ids": request_ids,
+            "generation_ids": generation_ids,
+            "now": now,
+            "hour_ago": now - timedelta(hours=1),
+            "most_aborts": MAX_ABORTED_JOBS,
+            "maintenance_message": TOO_MANY_ABORTS,
+            "lapsed_at": lapsed_at,
+        },
         GivenBack,
     )

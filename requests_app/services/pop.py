@@ -5,7 +5,8 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from uuid import UUID, uuid4
 
 import orjson
@@ -64,6 +65,8 @@ class Popped:
     assignment: Assignment | None
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Candidates the worker may not take, counted by reason; none when there is a job."""
+    messages: Sequence[Mapping[str, object]] = ()
+    """What operators tell the worker."""
 
 
 def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetime) -> Popped:
@@ -84,8 +87,17 @@ def assign_next(*, api_key: str, pop: PopBody, address: str | None, now: datetim
     if taken is None:
         if worker.is_in_maintenance:
             raise WorkerMaintenance(owners_words=checked_in.maintenance_message)
-        return Popped(assignment=None, skipped=dict(skipped))
-    return Popped(assignment=taken)
+        return Popped(assignment=None, skipped=dict(skipped), messages=_messages_of(checked_in))
+    return Popped(assignment=taken, messages=_messages_of(checked_in))
+
+
+def _messages_of(checked_in: CheckedInWorker) -> list[dict[str, object]]:
+    if checked_in.messages is None:
+        return []
+    return [
+        {**told, "expiry": format_datetime(datetime.fromtimestamp(told["expiry"], tz=UTC), usegmt=True)}
+        for told in orjson.loads(checked_in.messages)
+    ]
 
 
 def _take(checked_in: CheckedInWorker, *, amount: int, skipped: Counter[str], now: datetime) -> Assignment | None:
@@ -94,7 +106,8 @@ def _take(checked_in: CheckedInWorker, *, amount: int, skipped: Counter[str], no
     for apply_all in (False, True):
         page = candidates.list_page(worker, first_users=checked_in.first_users, now=now, apply_all=apply_all)
         fitting = [each for each in page if _is_fitting(worker, each, skipped if not apply_all else Counter())]
-        if fitting and (assignment := _assign(fitting, worker=worker, amount=amount, now=now)) is not None:
+        assignment = _assign_first(fitting, checked_in, amount=amount, now=now)
+        if assignment is not None:
             return assignment
         if len(page) < CANDIDATES_A_PAGE:
             return None
@@ -106,6 +119,57 @@ def _is_fitting(worker: WorkerSnapshot, candidate: Candidate, skipped: Counter[s
     if refusal is not None and refusal not in UNTOLD:
         skipped[refusal.value] += 1
     return refusal is None
+
+
+def _assign_first(
+    fitting: Sequence[Candidate], checked_in: CheckedInWorker, *, amount: int, now: datetime
+) -> Assignment | None:
+    """Assign the best that is still there; of a paused worker everything but its owner's requests is a fake."""
+    worker = checked_in.snapshot
+    real = [each for each in fitting if not checked_in.is_paused or each.user_id == worker.owner_id]
+    if real and (assignment := _assign(real, worker=worker, amount=amount, now=now)) is not None:
+        return assignment
+    fakes = (_fake(each, worker=worker, now=now) for each in fitting if each not in real)
+    return next((fake for fake in fakes if fake is not None), None)
+
+
+def _fake(candidate: Candidate, *, worker: WorkerSnapshot, now: datetime) -> Assignment | None:
+    """Hand out the payload of a request that goes on waiting for somebody else; the worker never sees it again."""
+    generation_id = uuid4()
+    model = _draw_model(candidate.models, is_chat=candidate.is_chat, worker=worker)
+    row = sql.find_one(
+        sql.load(__file__, "fake.sql"),
+        {
+            "id": generation_id,
+            "request_id": candidate.request_id,
+            "worker_id": worker.id,
+            "model": model,
+            **_assigned_columns(worker, is_chat=candidate.is_chat),
+            "lease_seconds": TEXT_JOB_LEASE_SECONDS,
+            "now": now,
+            "deadline": now + timedelta(seconds=TEXT_JOB_LEASE_SECONDS),
+        },
+        Claimed,
+    )
+    if row is None:
+        return None
+    return Assignment(
+        generation_ids=[generation_id],
+        is_chat=row.is_chat,
+        model=model,
+        lease_seconds=TEXT_JOB_LEASE_SECONDS,
+        payload=_payload_of(row),
+    )
+
+
+def _assigned_columns(worker: WorkerSnapshot, *, is_chat: bool) -> dict[str, object]:
+    """Return what stands with a chat job of its worker's declaration, for good (POP-31..33, POP-35)."""
+    declared = worker.declaration
+    return {
+        "assigned_model": declared.model_id if is_chat else None,
+        "max_context_length": declared.max_context_length if is_chat else None,
+        "max_length": declared.max_length if is_chat else None,
+    }
 
 
 def _assign(fitting: Sequence[Candidate], *, worker: WorkerSnapshot, amount: int, now: datetime) -> Assignment | None:
@@ -143,7 +207,7 @@ def _claim(
         )
         if claimed is None:
             return None
-        model = _draw_model(claimed, worker)
+        model = _draw_model(claimed.models, is_chat=claimed.is_chat, worker=worker)
         is_over_capacity = not claimed.is_chat and claimed.max_length > speed.lease_capacity(worker.speed)
         sql.execute(
             sql.load(__file__, "assign.sql"),
@@ -153,10 +217,7 @@ def _claim(
                 "waiting": claimed.waiting,
                 "worker_id": worker.id,
                 "model": model,
-                # What a chat worker declared stands with the job, whatever it declares later (POP-31..33, POP-35).
-                "assigned_model": worker.declaration.model_id if claimed.is_chat else None,
-                "max_context_length": worker.declaration.max_context_length if claimed.is_chat else None,
-                "max_length": worker.declaration.max_length if claimed.is_chat else None,
+                **_assigned_columns(worker, is_chat=claimed.is_chat),
                 "lease_seconds": TEXT_JOB_LEASE_SECONDS,
                 "fake": False,
                 "over_capacity": is_over_capacity,
@@ -169,12 +230,12 @@ def _claim(
     return claimed, model
 
 
-def _draw_model(claimed: Claimed, worker: WorkerSnapshot) -> str:
+def _draw_model(models: Sequence[str], *, is_chat: bool, worker: WorkerSnapshot) -> str:
     """Return the model of the whole batch: of text one at random of those both sides name (text-path 4.4)."""
-    if claimed.is_chat:
+    if is_chat:
         assert worker.declaration.model_id is not None, "a chat worker names its model"
         return worker.declaration.model_id
-    both = [model for model in dict.fromkeys(worker.models) if not claimed.models or model in claimed.models]
+    both = [model for model in dict.fromkeys(worker.models) if not models or model in models]
     return random.choice(both)  # noqa: S311 - a draw between equals, not a secret
 
 

@@ -58,9 +58,13 @@ def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
         return NOTHING
     reply = _read_reply(body, facts)
     settlement = _settle(reply, facts)
-    if not _store(reply, facts=facts, settlement=settlement, now=now):
+    if facts.is_fake:
+        is_taken = bool(sql.execute(sql.load(__file__, "end_fake.sql"), {"generation_id": facts.id, "now": now}))
+    else:
+        is_taken = _store(reply, facts=facts, settlement=settlement, now=now)
+    if not is_taken:
         raise _lost(facts, api_key=api_key)
-    metrics.REPLIES.labels("stored").inc()
+    metrics.REPLIES.labels("fake" if facts.is_fake else "stored").inc()
     return settlement.reward
 
 
@@ -138,6 +142,14 @@ def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: dat
                 "reward": settlement.reward,
                 "charge": settlement.charge,
                 "speed_sample": sample,
+                "is_suspicious": speed.is_suspicious(
+                    sample,
+                    model=reference.find(facts.model),
+                    model_name=facts.model,
+                    is_owner_trusted=facts.is_owner_trusted,
+                ),
+                "is_owner_trusted": facts.is_owner_trusted,
+                "most_suspicions": speed.MAX_SUSPICIONS,
                 "speed_samples": speed.SPEED_SAMPLES,
                 "now": now,
                 "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),

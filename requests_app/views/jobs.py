@@ -47,13 +47,18 @@ class PopViewSet(ViewSet):
 def _answer_of(popped: Popped) -> PopAnswer:
     assignment = popped.assignment
     if assignment is None:
-        return PopAnswer(payload=dict(TEXT_PAYLOAD_DEFAULTS), skipped=dict(popped.skipped))
+        return PopAnswer(
+            payload=dict(TEXT_PAYLOAD_DEFAULTS),
+            skipped=dict(popped.skipped),
+            messages=[dict(told) for told in popped.messages],
+        )
     ids = [str(generation_id) for generation_id in assignment.generation_ids]
     answer = ChatPopAnswer if assignment.is_chat else PopAnswer
     return answer(
         id=ids[0],
         ids=ids,
         payload=dict(assignment.payload),
+        messages=[dict(told) for told in popped.messages],
         model=assignment.model,
         ttl=assignment.lease_seconds,
     )

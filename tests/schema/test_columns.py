@@ -13,8 +13,8 @@ from workers_app.models import Worker
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("requests_app", "workers_app", "billing_app")
-MAY_TOUCH_THE_CONVERSATION = {"store_request.sql", "claim.sql"}
-"""The statement that writes a request and the one whose row becomes a worker's job."""
+MAY_TOUCH_THE_CONVERSATION = {"store_request.sql", "claim.sql", "fake.sql"}
+"""The statement that writes a request and those whose row becomes a worker's job."""
 MAY_PASS_ON_WHOLE_ROWS = {"give_back.sql"}
 """Its star feeds the next part of the same statement, which drops the documents unread."""
 

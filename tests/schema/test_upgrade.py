@@ -54,6 +54,7 @@ def test_new_required_columns_have_their_value_in_the_catalogue(text_only: Datab
         "workers.nonconformant_replies": "{0}",
         "processing_gens.over_capacity_at_assignment": "{f}",
         "workers.speed_samples": '{"{}"}',
+        "workers.suspicions": "{0}",
         "workers.uptime_seconds": "{0}",
         "workers.rewarded_uptime_seconds": "{0}",
     }

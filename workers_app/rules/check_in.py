@@ -51,7 +51,11 @@ class CheckedInWorker:
     snapshot: WorkerSnapshot
     first_users: tuple[int, ...]
     """Whose requests it serves first, beside its owner's."""
+    is_paused: bool
+    """Whether it is handed fake jobs alone, but for its owner's own requests."""
     maintenance_message: str | None
+    messages: str | None
+    """What operators tell it, as JSON."""
 
 
 def is_inside_window(*, last_check_in: datetime, now: datetime) -> bool:

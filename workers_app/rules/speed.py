@@ -21,6 +21,28 @@ LEAST_SPEED = 5.0
 """The same for smaller models, and those nobody knows the size of."""
 
 
+MAX_SUSPICIONS = 5
+"""A worker with as many is paused, unless its owner is trusted (text-path 5.7)."""
+
+FASTEST = 150.0
+"""Tokens a second nobody reaches, whatever the model."""
+FASTEST_BY_PARAMETERS = ((70_000_000_000, 30.0), (14_000_000_000, 100.0))
+"""The same for large models, of owners who are not trusted yet."""
+MIXTURE = "8x"
+"""In a model's name: of its experts few work on a token, so that it is up to three times as fast."""
+MIXTURE_FACTOR = 3
+
+
+def is_suspicious(sample: float, *, model: ModelFacts | None, model_name: str, is_owner_trusted: bool) -> bool:
+    """Return whether a reply came faster than the model that is said to have made it can generate."""
+    if sample > FASTEST:
+        return True
+    if is_owner_trusted or model is None:
+        return False
+    fastest = next((limit for size, limit in FASTEST_BY_PARAMETERS if model.parameters >= size), FASTEST)
+    return sample > fastest * (MIXTURE_FACTOR if MIXTURE in model_name else 1)
+
+
 def sample_of(tokens: int, *, seconds: float) -> float:
     """Return the tokens a second of one reply, to one decimal; 1 when no time passed."""
     return round(tokens / seconds, 1) if seconds > 0 else 1.0

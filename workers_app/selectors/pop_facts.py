@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from billing_app.selectors import keys
+from hordechat.contract.limits import MAX_WORKER_MESSAGES
 from hordechat.contract.pop import ChatDeclaration
 from hordechat.infra import sql
 
@@ -25,6 +26,11 @@ class PopFacts:
     maintenance_message: str | None
     speed: float | None
     """Its measured tokens a second; None: unmeasured."""
+    is_paused: bool | None
+    uptime_seconds: int | None
+    rewarded_uptime_seconds: int | None
+    told_messages: str | None
+    """What operators tell it, as JSON."""
     accepts_chat_jobs: bool | None
     accepts_prompt_jobs: bool | None
     chat_features: list[str] | None
@@ -49,12 +55,16 @@ class PopFacts:
         )
 
 
-def find(*, api_key: str, worker_name: str) -> PopFacts | None:
+def find(*, api_key: str, worker_name: str, now: datetime) -> PopFacts | None:
     """Return the facts, or None for a key nobody has."""
     key_hashes = keys.candidate_hashes(api_key)
     if not key_hashes:
         return None
-    return sql.find_one(sql.load(__file__, "pop_facts.sql"), {"key_hashes": key_hashes, "name": worker_name}, PopFacts)
+    return sql.find_one(
+        sql.load(__file__, "pop_facts.sql"),
+        {"key_hashes": key_hashes, "name": worker_name, "now": now, "most_messages": MAX_WORKER_MESSAGES},
+        PopFacts,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

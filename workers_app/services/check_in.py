@@ -1,10 +1,17 @@
 """Check a pop's worker in: who pops, under which name, declaring what. The worker's row is written here alone."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import uuid4
 
+from django.db import transaction
+
 from billing_app.errors import DeletedUser, InvalidApiKey
-from billing_app.rules.accounts import ANONYMOUS_USER_ID
+from billing_app.rules.accounts import ANONYMOUS_USER_ID, AccountKind, HouseAccount, TransferKind
+from billing_app.rules.earnings import part_uptime_reward, uptime_reward
+from billing_app.selectors import locked
+from billing_app.services import ledger
+from billing_app.services.ledger import NewTransfer
 from hordechat.contract import pop as pop_contract
 from hordechat.contract.limits import (
     MAX_PRIORITY_USERS,
@@ -16,6 +23,7 @@ from hordechat.contract.limits import (
 from hordechat.contract.pop import PopBody
 from hordechat.contract.refusals import BadRequest
 from hordechat.infra import sql
+from hordechat.infra.transactions import retry_on_conflict
 from hordechat.model_reference import reference
 from workers_app.errors import (
     AnonymousForbiddenWorker,
@@ -39,6 +47,7 @@ from workers_app.rules.check_in import (
 )
 from workers_app.rules.eligibility import WorkerSnapshot
 from workers_app.rules.speed import is_slow
+from workers_app.rules.uptime import Uptime
 from workers_app.selectors import pop_facts
 from workers_app.selectors.pop_facts import PopFacts
 
@@ -55,7 +64,7 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
         TooManyWorkers, TooManyWorkersTrusted, TooManySameAddresses: a new worker is one too many.
         InvalidPriorityUsername, InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
     """
-    facts = _get_facts(api_key=api_key, worker_name=pop.name)
+    facts = _get_facts(api_key=api_key, worker_name=pop.name, now=now)
     if facts.worker_id is None:
         _require_room(facts, name=pop.name, address=address)
     if (model := find_foreign_model(pop.models, owner=facts.unique_alias)) is not None:
@@ -71,7 +80,7 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
             sql.load(__file__, "register.sql"), {**_columns(check), "worker_id": worker_id, "user_id": facts.user_id}
         ):
             # Another pop took the name between the look and the insert: judge again by the row it made.
-            facts = _get_facts(api_key=api_key, worker_name=check.name)
+            facts = _get_facts(api_key=api_key, worker_name=check.name, now=now)
     if facts.worker_id is not None:
         worker_id = facts.worker_id
         _write_changes(facts, check)
@@ -91,12 +100,14 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
             feature_mask=mask_of(declaration.features or ()),
         ),
         first_users=ids_of(first_users),
+        is_paused=bool(facts.is_paused),
         maintenance_message=facts.maintenance_message,
+        messages=facts.told_messages,
     )
 
 
-def _get_facts(*, api_key: str, worker_name: str) -> PopFacts:
-    facts = pop_facts.find(api_key=api_key, worker_name=worker_name)
+def _get_facts(*, api_key: str, worker_name: str, now: datetime) -> PopFacts:
+    facts = pop_facts.find(api_key=api_key, worker_name=worker_name, now=now)
     if facts is None:
         raise InvalidApiKey
     if facts.is_deleted:
@@ -129,10 +140,56 @@ def _write_changes(facts: PopFacts, check: CheckIn) -> None:
     inside_window = is_inside_window(last_check_in=facts.last_check_in, now=check.now)
     if inside_window and facts.declaration == check.declaration:
         return
-    sql.execute(
-        sql.load(__file__, "check_in.sql"),
-        {**_columns(check), "worker_id": facts.worker_id, "is_inside_window": inside_window},
+    uptime = Uptime(seconds=facts.uptime_seconds or 0, rewarded_seconds=facts.rewarded_uptime_seconds or 0).after(
+        last_check_in=facts.last_check_in,
+        now=check.now,
+        is_serving=not (facts.is_paused or facts.is_in_maintenance),
     )
+    columns = {
+        **_columns(check),
+        "worker_id": facts.worker_id,
+        "last_check_in": facts.last_check_in,
+        "is_inside_window": inside_window,
+        "uptime_seconds": uptime.seconds,
+        "rewarded_uptime_seconds": uptime.rewarded_seconds,
+    }
+    if inside_window or not uptime.is_reward_due:
+        sql.execute(sql.load(__file__, "check_in.sql"), columns)
+    else:
+        _write_rewarded(columns, facts=facts, check=check, uptime=uptime)
+
+
+@retry_on_conflict
+def _write_rewarded(columns: Mapping[str, object], *, facts: PopFacts, check: CheckIn, uptime: Uptime) -> None:
+    """Check the worker in and pay its owner for its time online, in one transaction, once for all pops of a moment."""
+    reward = uptime_reward(
+        reference.find(check.models[0]),
+        max_context_length=check.max_context_length,
+        is_backend_validated=is_validated(check.bridge_agent),
+    )
+    with transaction.atomic(durable=True):
+        if not sql.execute(sql.load(__file__, "check_in.sql"), columns):
+            return
+        accounts = locked.list_accounts(user_id=facts.user_id)
+        earnings = part_uptime_reward(reward, is_trusted=facts.is_trusted)
+        ledger.post(
+            [
+                NewTransfer(
+                    idempotency_key=f"uptime:{facts.worker_id}:{uptime.seconds}:{kind.value}",
+                    debit_account=HouseAccount.MINT,
+                    credit_account=accounts[kind].id,
+                    amount=amount,
+                    kind=TransferKind.UPTIME,
+                    cause=facts.worker_id,
+                )
+                for kind, amount in (
+                    (AccountKind.BALANCE, earnings.balance),
+                    (AccountKind.ESCROW, earnings.escrow),
+                )
+                if amount
+            ],
+            now=check.now,
+        )
 
 
 def _columns(check: CheckIn) -> dict[str, object]:

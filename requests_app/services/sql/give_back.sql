@@ -48,10 +48,29 @@ queued AS (
       FROM restarted
         ON CONFLICT (request_id, model) DO NOTHING
 ),
+-- Jobs given up within an hour of the first count together; one too many puts the worker into maintenance, and the count
+-- begins anew. The sum stands here again and again because only the row itself is in its newest version after a wait.
 counted AS (
     UPDATE workers
-       SET aborted_jobs = workers.aborted_jobs + dropped.count,
-           uncompleted_jobs = workers.uncompleted_jobs + dropped.count
+       SET aborted_jobs = CASE
+               WHEN dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+                    > %(most_aborts)s THEN 0
+               ELSE dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+           END,
+           aborts_since = CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborts_since ELSE %(now)s END,
+           uncompleted_jobs = workers.uncompleted_jobs + dropped.count,
+           maintenance = workers.maintenance
+                      OR dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+                         > %(most_aborts)s,
+           maintenance_message = CASE
+               WHEN dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+                    > %(most_aborts)s THEN %(maintenance_message)s
+               ELSE workers.maintenance_message
+           END,
+           suspicions = workers.suspicions + (
+               dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+               > %(most_aborts)s
+           )::integer
       FROM (
                SELECT worker_id, count(*) AS count
                  FROM faulted

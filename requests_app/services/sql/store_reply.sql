@@ -40,6 +40,9 @@ charged AS (
 credited AS (
     UPDATE workers
        SET requests_fulfilled = workers.requests_fulfilled + 1,
+           suspicions = workers.suspicions + %(is_suspicious)s::integer,
+           paused = workers.paused
+                 OR (%(is_suspicious)s AND NOT %(is_owner_trusted)s AND workers.suspicions + 1 >= %(most_suspicions)s),
            speed_samples = (ARRAY[%(speed_sample)s::double precision] || workers.speed_samples)[1:%(speed_samples)s],
            speed = (
                SELECT coalesce(nullif(avg(sample), 0), 1)

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("requests_app", "0005_admission")]
+    dependencies = [("requests_app", "0006_waiting_indexes")]
 
     operations = [
         AddIndexConcurrently(
