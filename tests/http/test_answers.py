@@ -300,6 +300,28 @@ def test_a_repeated_chat_submit_is_answered_as_described(site: Site) -> None:
     assert set(schemas["SubmittedAnswer"]["required"]) == set(repeated.json) == {"id", "kudos"}
 
 
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "multipart/form-data",
+        "multipart/form-data; boundary=" + "a" * 300,
+        "application/x-www-form-urlencoded; charset=utf-16",
+    ],
+    ids=["no boundary", "long boundary", "another encoding"],
+)
+def test_a_form_that_cannot_be_read_is_refused_in_json(site: Site, content_type: str) -> None:
+    headers = {"Cookie": f"csrftoken={'a' * 32}", "Content-Type": content_type}
+
+    assert refusal(site.send("POST", "/admin/login/", b"a=1", headers)) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize("key", ['"\\000aaaaaaaaaaaaaaaa"', "\u00e9\u00ff", "a" * 5000, "' OR 1=1 --"])
+def test_a_session_nobody_has_leads_to_the_login_page(site: Site, key: str) -> None:
+    answer = site.send("GET", "/admin/", headers={"Cookie": f"sessionid={key}".encode("latin-1")})
+
+    assert (answer.status, answer.headers["Location"]) == (302, "/admin/login/?next=/admin/")
+
+
 def test_the_admins_login_page_and_all_it_links_to_are_served_here(site: Site) -> None:
     assert site.send("GET", "/admin/").status == 302
     page = site.send("GET", "/admin/login/?next=/admin/")
