@@ -1,4 +1,4 @@
-"""Chat bodies for property tests: valid ones, the submissions they parse to, and broken ones."""
+"""Bodies for property tests: valid ones, the chat submissions they parse to, and broken ones."""
 
 import copy
 import string
@@ -12,7 +12,7 @@ from hypothesis.strategies import SearchStrategy
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatSubmission
 from hordechat.contract.limits import MAX_CHAT_OUTPUT_TOKENS, MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MIN_OUTPUT_TOKENS
-from hordechat.contract.vocabulary import ReasoningEffort
+from hordechat.contract.vocabulary import Capability, ImageTransport, ReasoningEffort
 
 Json = Any
 
@@ -229,12 +229,110 @@ def submissions() -> SearchStrategy[ChatSubmission]:
     return valid_bodies().map(chat.parse)
 
 
+NUMBER_PARAMS = ("temperature", "top_p", "top_a", "typical", "tfs", "min_p", "smoothing_factor", "dynatemp_range")
+TEXT_BODIES = st.fixed_dictionaries(
+    {"prompt": TEXTS.map(lambda text: f"Once {text}")},
+    optional={
+        "params": st.fixed_dictionaries(
+            {},
+            optional={
+                "n": st.integers(1, 3),
+                "max_length": st.integers(MIN_OUTPUT_TOKENS, 80),
+                "max_context_length": st.integers(MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS),
+                **dict.fromkeys(NUMBER_PARAMS, st.floats(0.001, 1)),
+                "rep_pen": st.floats(1, 3),
+                "top_k": st.integers(0, 200),
+                "sampler_order": st.permutations(range(7)),
+                "stop_sequence": st.lists(TEXTS, max_size=3),
+                "singleline": FLAGS,
+            },
+        ),
+        "models": st.lists(st.text(string.printable, min_size=1, max_size=30), max_size=3),
+        **dict.fromkeys(("trusted_workers", "validated_backends", "slow_workers", "dry_run", "allow_downgrade"), FLAGS),
+        "context_fit": st.sampled_from(["ignore", "grow"]),
+        "webhook": st.just("https://example.org/hook"),
+        "extra_source_images": st.just([]),
+        "style": json_values(),
+    },
+)
+
+
+def pop_bodies(model: str) -> SearchStrategy[Json]:
+    """Return the pops of a worker that takes chat jobs for a model."""
+    return st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["mutated worker", "another mutated worker"]),
+            "models": st.just([model, "other"]),
+            "chat_jobs": st.just(True),
+            "chat_limits": st.fixed_dictionaries(
+                {"max_context_length": st.integers(8192, 2**31 - 1), "max_length": st.integers(1024, 2**31 - 1)},
+                optional={"tools_max_temperature": st.floats(0, 2)},
+            ),
+            # Strict requests, which most are, go to workers with this feature alone.
+            "chat_features": st.lists(st.sampled_from([*Capability, "unheard of"]), max_size=4).map(
+                lambda features: [Capability.PROMPT_OVERFLOW_REFUSED, *features]
+            ),
+            "model_id": st.just(model),
+        },
+        optional={
+            "prompt_jobs": FLAGS,
+            "image_transports": st.lists(st.sampled_from([*ImageTransport, "pigeon"]), max_size=2),
+            "max_length": st.integers(0, 2**31 - 1),
+            "max_context_length": st.integers(0, 2**31 - 1),
+            "bridge_agent": TEXTS,
+            "threads": st.integers(1, 50),
+            "amount": st.integers(1, 20),
+            "nsfw": FLAGS,
+            "softprompts": json_values(),
+        },
+    )
+
+
+def reply_bodies(ids: SearchStrategy[str], model: str) -> SearchStrategy[Json]:
+    """Return replies to a chat job, and the job given back."""
+    reply = st.fixed_dictionaries(
+        {
+            "id": ids,
+            "message": st.fixed_dictionaries(
+                {"role": st.just("assistant"), "content": TEXTS}, optional={"reasoning_content": one_of_none(TEXTS)}
+            ),
+            "finish_reason": st.sampled_from(["stop", "length"]),
+            "model_id": st.just(model),
+        },
+        optional={
+            "state": st.sampled_from(["ok", "censored", "csam"]),
+            "native_finish_reason": TEXTS,
+            **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), st.integers(0, 10**7)),
+            "gen_metadata": json_values(),
+        },
+    )
+    fault = st.fixed_dictionaries(
+        {"id": ids, "state": st.just("faulted"), "model_id": st.just(model)},
+        optional={"fault_reason": TEXTS, "generation": st.none() | TEXTS},
+    )
+    return reply | reply | fault
+
+
 # -- Broken bodies -----------------------------------------------------------------------------------------------------
 
 JUNK: tuple[Json, ...] = (
     *(None, True, False, 0, -1, 1, 2**63, 2**64 - 1, 2.0**64, 1e300, 0.5, "", "x", "\0", "é" * 70, "json"),
     *([], {}, [[]], [None], {"": None}, {"type": "text"}, {"type": "function"}, {"role": "tool"}, {"a": {"b": [1]}}),
     *("user", "tool", "assistant", "function", "image_url", "data:image/png;base64,", "http://", "json_schema"),
+    *(
+        2**31,
+        -(2**31) - 1,
+        -(2**63),
+        -1e300,
+        5e-324,
+        -0.0,
+        "a" * 10_000,
+        "\U0001f600" * 500,
+        "\u202e\ufeff",
+        "%s {} $1",
+    ),
+    *(orjson.loads(b"[" * 60 + b"]" * 60), [{"a": 1}] * 200, "00000000-0000-0000-0000-000000000000", "0" * 32),
+    *("{6F9619FF-8B86-D011-B42D-00C04FC964FF}", "urn:uuid:6f9619ff-8b86-d011-b42d-00c04fc964ff", "\uff16" * 32),
 )
 KEYS = ("", "role", "content", "type", "name", "tools", "tool_calls", "strict", "properties", "horde", "logprobs", "é")
 
@@ -264,6 +362,72 @@ def mutate(body: Json, *, seed: int, changes: int) -> Json:
     return changed
 
 
+SPELLINGS: tuple[bytes, ...] = (
+    *(
+        b"NaN",
+        b"Infinity",
+        b"-Infinity",
+        b"nan",
+        b"1e400",
+        b"-1e400",
+        b"1e-400",
+        b"1" * 400,
+        b"9" * 5000,
+        b"-0",
+        b"1.0",
+    ),
+    *(
+        b"18446744073709551616",
+        b"-9223372036854775809",
+        b"0x10",
+        b"01",
+        b"+1",
+        b".5",
+        b"1.",
+        b"1_0",
+        b"True",
+        b"undefined",
+    ),
+    *(b'"\\ud83d"', b'"\\ude00\\ud83d"', b'"\\u0000"', b'"\\x41"', b"'a'", b'"\xff"', b'"\xed\xa0\x80"', b'"\xc0\x80"'),
+    *(
+        b'"\t"',
+        b'"a\0b"',
+        b'"',
+        b"",
+        b"[",
+        b"[" * 900 + b"]" * 900,
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+        b"/**/1",
+        b"[1,]",
+    ),
+    *(b'{"a":1,"a":[]}', b'{"\\ud83d":1}', b'{"a":1,}', b"{1:1}", b'"' + b"\\u00e9" * 2000 + b'"', b"[" * 5000),
+)
+"""Values no encoder of ours writes: outside of strict JSON, or at its edge, where parsers differ."""
+
+
+def misspell(body: Json, *, seed: int, changes: int) -> bytes:
+    """Return the body's bytes with a few values in odd spellings, or with a key twice."""
+    random = Random(seed)
+    changed = copy.deepcopy(body)
+    spellings: dict[bytes, bytes] = {b'<again>"': b'"'}
+    for number in range(changes):
+        container = random.choice(_containers(changed))
+        marker = f"<spelling {number}>"
+        places = list(container) if isinstance(container, dict) else list(range(len(container)))
+        if not places:
+            continue
+        place = random.choice(places)
+        if isinstance(container, dict) and random.random() < 0.3:
+            container[f"{place}<again>"] = copy.deepcopy(random.choice([*JUNK, container[place]]))
+        else:
+            container[place] = marker
+            spellings[f'"{marker}"'.encode()] = random.choice(SPELLINGS)
+    sent = orjson.dumps(changed)
+    for written, spelling in spellings.items():
+        sent = sent.replace(written, spelling)
+    return sent
+
+
 def _containers(value: Json) -> list[Json]:
     found = [value]
     for container in found:
@@ -291,22 +455,45 @@ def mutated_bodies() -> SearchStrategy[dict[str, Json]]:
 
 
 def mutate_bytes(sent: bytes, *, seed: int, changes: int) -> bytes:
-    """Return the bytes with a few of them flipped, inserted, removed or repeated."""
+    """Return the bytes with a few of them flipped, inserted, removed or repeated, or cut off."""
     random = Random(seed)
     changed = bytearray(sent)
     for _ in range(changes):
         start = random.randrange(len(changed) + 1)
         end = start + random.randrange(1, 9)
-        match random.randrange(4):
+        match random.randrange(5):
             case 0:
                 changed[start:end] = random.randbytes(random.randrange(1, 5))
             case 1:
                 changed[start:start] = random.choice([b"[", b"{", b'"', b"\\u0000", b"\\ud800", b"1e400", b",", b"99"])
             case 2:
                 del changed[start:end]
+            case 3 if random.random() < 0.3:
+                del changed[start:]
             case _:
                 changed[start:start] = changed[start:end]
     return bytes(changed)
+
+
+ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-7", "cp037", "latin-1")
+
+
+@st.composite
+def broken(draw: st.DrawFn, bodies: SearchStrategy[dict[str, Json]]) -> bytes:
+    """Return bytes near those of a body: some values changed, misspelt, some bytes changed, or another encoding."""
+    body = draw(bodies)
+    seed = draw(st.integers(0, 2**32))
+    changes = draw(st.integers(1, 4))
+    match draw(st.integers(0, 9)):
+        case 0 | 1 | 2 | 3 | 4:
+            return orjson.dumps(mutate(body, seed=seed, changes=changes))
+        case 5 | 6:
+            return misspell(body, seed=seed, changes=changes)
+        case 7 | 8:
+            return mutate_bytes(orjson.dumps(body), seed=seed, changes=changes)
+        case _:
+            text = orjson.dumps(body).decode()
+            return text.encode(Random(seed).choice(ENCODINGS), "replace")
 
 
 def mutated_bytes() -> SearchStrategy[bytes]:
