@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from hordechat.local import stack
-from tests.contract.strategies import TEXT_BODIES, broken, pop_bodies, reply_bodies, valid_bodies
+from tests.contract.broken_bodies import broken
+from tests.contract.strategies import TEXT_BODIES, pop_bodies, reply_bodies, valid_bodies
 from tests.http.test_hostile_values import SERVED_CHAT
 from tests.http.wire import MODEL, Job, Site, refusal
 from tests.seeds import SEED
