@@ -25,8 +25,8 @@ from requests_app.selectors import submitter
 from requests_app.services import activation, expiry
 from requests_app.services.activation import ChatParts, NewRequest, Operation
 from requests_app.services.upfront import Upfront
-from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
-from tests.races import at_once, codes
+from tests.horde import MODEL, TRACES, Answer, Horde, count_rows, make_person, one_value
+from tests.races import at_once, codes, slow_writes
 
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
 HELD = Decimal(500)
@@ -283,6 +283,24 @@ def test_parallel_uses_of_a_shared_key_never_take_more_than_it_has(committed_hor
     assert codes(answers) == ["202"] * 3 + ["SharedKeyInsufficientKudos"] * 9
     assert one_value("SELECT (left_kudos, used_kudos)::text FROM shared_keys") == "(2.50,3.00)"
     assert count_rows("waiting_prompts") == {"waiting_prompts": 3}
+
+
+def test_requests_lowered_to_what_is_free_do_not_go_on_under_a_used_up_shared_key(committed_horde: Horde) -> None:
+    # Each would need 24.38 and is lowered, since the key has 3 left, of which each takes one of tax.
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=3)
+
+    def submit() -> Answer:
+        return committed_horde.submit_text(
+            api_key=key, allow_downgrade=True, models=[MODEL], params={"max_length": 512}
+        )
+
+    with slow_writes("waiting_prompts"):
+        answers = at_once(*[submit] * 8)
+
+    assert codes(answers) == ["202"] * 3 + ["SharedKeyEmpty"] * 5
+    assert one_value("SELECT (left_kudos, used_kudos)::text FROM shared_keys") == "(0.00,3.00)"
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
+    assert ledger.reconcile().is_sound
 
 
 def test_chat_and_text_at_once_stay_within_one_limit(committed_horde: Horde) -> None:
