@@ -45,6 +45,7 @@ SELECT coalesce((SELECT maintenance FROM site_modes), false) AS is_in_maintenanc
            SELECT coalesce(sum(n), 0)::integer AS waiting_slots
              FROM waiting_prompts
             WHERE user_id = users.id
+              AND active
               AND n > 0
               AND NOT faulted
               AND (users.id <> %(anonymous)s OR cardinality(%(models)s::varchar[]) = 0
