@@ -49,7 +49,6 @@ def find(*, api_key: str, models: Sequence[str]) -> Submitter:
             "key_hashes": keys.candidate_hashes(api_key),
             "shared_key_id": keys.parse_shared(api_key),
             "models": list(models),
-            "anonymous": ANONYMOUS_USER_ID,
         },
         Submitter,
     )

@@ -19,9 +19,9 @@ import orjson
 from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
-from billing_app.errors import InsufficientKudos, SharedKeyInsufficientKudos
+from billing_app.errors import InsufficientKudos, SharedKeyEmpty, SharedKeyInsufficientKudos
 from billing_app.rules import pricing
-from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.rules.accounts import HUNDREDTH, HouseAccount, TransferKind
 from billing_app.selectors import locked
 from billing_app.services import ledger, spending
 from billing_app.services.ledger import NewTransfer
@@ -91,7 +91,8 @@ def activate_at_once(request: NewRequest, *, submitter: Submitter, now: datetime
     """Store a request as active, queue it and take the tax, in one transaction.
 
     Raises:
-        TooManyPrompts, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
+        TooManyPrompts, SharedKeyEmpty, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is
+            left.
         IntegrityError: the operation key was claimed meanwhile; nothing is left.
     """
     request_id = uuid4()
@@ -109,7 +110,7 @@ def store(request: NewRequest, *, submitter: Submitter, now: datetime) -> UUID:
     """Write a request that waits for its objects: inactive, unclaimed, untaxed, its kudos held.
 
     Raises:
-        SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
+        SharedKeyEmpty, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
     """
     request_id = uuid4()
     with transaction.atomic(durable=True):
@@ -261,8 +262,13 @@ def _cover(request: NewRequest, *, request_id: UUID, submitter: Submitter, charg
     assert submitter.account_id is not None, "every user with a key has a balance"
     needed = request.upfront
     if submitter.shared_key_id is not None and not spending.charge_shared_key(
-        shared_key_id=submitter.shared_key_id, kudos=charge, needed=needed.required_kudos
+        # A key that others used up meanwhile covers nothing, a request lowered to what is free included.
+        shared_key_id=submitter.shared_key_id,
+        kudos=charge,
+        needed=max(needed.required_kudos, HUNDREDTH),
     ):
+        if not needed.required_kudos:
+            raise SharedKeyEmpty
         raise _refusal_for_kudos(
             SharedKeyInsufficientKudos(
                 left_kudos=submitter.left_kudos or Decimal(0), required_kudos=needed.required_kudos

@@ -70,6 +70,7 @@ def submit_text(
         TooManyPrompts, AddressTimedOut, CorruptPrompt: as for chat.
         TokenOverflow, MissingFullSamplerOrder, TooManyStopSequences, ExcessiveStopSequence: the params together.
         SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: what it may cost is not covered.
+        SharedKeyEmpty: others used the shared key up meanwhile.
     """
     named = shared_checks.read_worker_ids(body.workers)
     targeting = _targeting(body, named)

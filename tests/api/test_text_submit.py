@@ -343,3 +343,10 @@ def test_begins_in_the_queue_where_its_user_stands(horde: Horde, kudos: int, is_
 
     started = one_value("SELECT order_key + 50 * floor(extract(epoch FROM created) / 10)::bigint FROM waiting_prompts")
     assert started == seed
+
+
+def test_the_first_listed_model_is_quoted(horde: Horde) -> None:
+    large = "elinas/chronos-70b-v2"
+    quotes = [horde.submit_text(models=models, dry_run=True)[1]["kudos"] for models in ([MODEL], [MODEL, large])]
+
+    assert quotes[0] == quotes[1] < horde.submit_text(models=[large, MODEL], dry_run=True)[1]["kudos"]

@@ -229,6 +229,39 @@ class TestText:
         assert one_value("SELECT max_length FROM waiting_prompts") == 100
         assert one_value("SELECT upfront_kudos FROM waiting_prompts") is None
 
+    def test_it_is_never_lengthened_and_takes_slow_workers_then(self, horde: Horde) -> None:
+        self.worker(horde)
+        poor = make_person("poor")
+        sent: dict[str, Any] = {"params": {"max_length": 64}, "models": [MODEL], "slow_workers": False}
+
+        assert horde.submit_text(api_key=poor.api_key, **sent)[1]["rc"] == "KudosUpfront"
+        assert horde.submit_text(api_key=poor.api_key, allow_downgrade=True, **sent)[0] == 202
+        assert one_value("SELECT (max_length, slow_workers, upfront_kudos)::text FROM waiting_prompts") == "(64,t,)"
+
+    def test_lowered_it_is_quoted_and_served_as_what_it_became(self, horde: Horde) -> None:
+        horde.pop(chat_jobs=None, prompt_jobs=None, max_length=100, max_context_length=8192)
+        poor = make_person("poor")
+        sent: dict[str, Any] = {"models": [MODEL], "api_key": poor.api_key}
+
+        status, lowered = horde.submit_text(params={"max_length": 512}, allow_downgrade=True, **sent)
+
+        assert status == 202
+        length = one_value("SELECT max_length FROM waiting_prompts")
+        assert lowered.keys() == {"id", "kudos"}, "a worker can serve it now"
+        assert lowered["kudos"] == horde.submit_text(params={"max_length": length}, dry_run=True, **sent)[1]["kudos"]
+        assert one_value("SELECT quoted_kudos FROM waiting_prompts") == Decimal(lowered["kudos"])
+
+    def test_a_shared_key_with_too_little_left_lowers_it_like_its_owner(self, horde: Horde) -> None:
+        self.worker(horde)
+        key = horde.share_key(horde.requester, left_kudos=24)
+        sent: dict[str, Any] = {"params": {"max_length": 512}, "models": [MODEL], "api_key": key}
+
+        assert horde.submit_text(**sent)[1]["rc"] == "SharedKeyInsufficientKudos"
+        assert horde.submit_text(allow_downgrade=True, **sent)[0] == 202
+        assert one_value("SELECT max_length FROM waiting_prompts") == 100
+        assert held(horde) == 0
+        assert one_value("SELECT left_kudos FROM shared_keys") == 23
+
     def test_it_is_not_lowered_when_they_can(self, horde: Horde) -> None:
         self.worker(horde)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,14 +20,15 @@ from billing_app.rules import pricing
 from billing_app.selectors import ledger
 from hordechat.contract.vocabulary import Conformance
 from hordechat.infra import clock
+from requests_app.errors import TooManyPrompts
 from requests_app.rules.needs import Needs
 from requests_app.rules.targeting import Targeting
 from requests_app.selectors import submitter
 from requests_app.services import activation, expiry
 from requests_app.services.activation import ChatParts, NewRequest, Operation
 from requests_app.services.upfront import Upfront
-from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
-from tests.races import at_once, codes
+from tests.horde import MODEL, TRACES, Answer, Horde, count_rows, make_person, one_value
+from tests.races import at_once, codes, slow_writes
 
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
 HELD = Decimal(500)
@@ -120,6 +122,41 @@ def test_both_forms_leave_the_same_rows(committed_horde: Horde) -> None:
     # Transfers cannot be taken back: there is one tax more, like the first.
     assert after.pop("transfers")[-1] == at_once_rows.pop("transfers")[-1]
     assert after == at_once_rows
+
+
+def test_a_shared_key_is_charged_the_tax_once_by_the_activation(committed_horde: Horde) -> None:
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=501)
+    payer = submitter.find(api_key=key, models=[MODEL])
+    spent = "SELECT (left_kudos, used_kudos)::text FROM shared_keys"
+
+    request_id = activation.store(new_request(), submitter=payer, now=clock.now())
+    assert one_value(spent) == "(501.00,0.00)"
+
+    assert activation.activate(request_id, new_request(), submitter=payer, now=clock.now()) is True
+    assert one_value(spent) == "(500.00,1.00)"
+
+
+def test_as_many_stored_requests_are_activated_as_the_user_may_have(committed_horde: Horde) -> None:
+    one_value("UPDATE users SET concurrency = 3 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
+    request = new_request(key=None)
+    stored = [store(committed_horde, request) for _ in range(8)]
+
+    def finish(request_id: UUID) -> str:
+        try:
+            assert activate(committed_horde, request_id, request) is True
+        except TooManyPrompts:
+            assert activation.discard(request_id, now=clock.now()) is True
+            return "refused"
+        return "active"
+
+    with slow_writes("queue_rows"):
+        ends = at_once(*[partial(finish, request_id) for request_id in stored])
+
+    assert sorted(ends) == ["active"] * 3 + ["refused"] * 5
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'tax'") == 3
+    assert held(committed_horde) == 3 * HELD
+    assert ledger.reconcile().is_sound
 
 
 @pytest.mark.spec("OPK-54")
@@ -283,6 +320,24 @@ def test_parallel_uses_of_a_shared_key_never_take_more_than_it_has(committed_hor
     assert codes(answers) == ["202"] * 3 + ["SharedKeyInsufficientKudos"] * 9
     assert one_value("SELECT (left_kudos, used_kudos)::text FROM shared_keys") == "(2.50,3.00)"
     assert count_rows("waiting_prompts") == {"waiting_prompts": 3}
+
+
+def test_requests_lowered_to_what_is_free_do_not_go_on_under_a_used_up_shared_key(committed_horde: Horde) -> None:
+    # Each would need 24.38 and is lowered, since the key has 3 left, of which each takes one of tax.
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=3)
+
+    def submit() -> Answer:
+        return committed_horde.submit_text(
+            api_key=key, allow_downgrade=True, models=[MODEL], params={"max_length": 512}
+        )
+
+    with slow_writes("waiting_prompts"):
+        answers = at_once(*[submit] * 8)
+
+    assert codes(answers) == ["202"] * 3 + ["SharedKeyEmpty"] * 5
+    assert one_value("SELECT (left_kudos, used_kudos)::text FROM shared_keys") == "(0.00,3.00)"
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
+    assert ledger.reconcile().is_sound
 
 
 def test_chat_and_text_at_once_stay_within_one_limit(committed_horde: Horde) -> None:
