@@ -30,7 +30,7 @@ from requests_app.errors import (
 from requests_app.rules import fingerprint, flattening, mapping, needs, sizing
 from requests_app.rules.sizing import Sized
 from requests_app.rules.targeting import Targeting
-from requests_app.selectors import fleet, operation_claims, submitter
+from requests_app.selectors import fleet, operation_claims, requesters
 from requests_app.selectors.fleet import ChatFleet
 from requests_app.services import activation, moderation, shared_checks, upfront
 from requests_app.services.activation import ChatParts, NewRequest, Operation
@@ -133,18 +133,18 @@ def _take_in(
     """
     if not settings.HORDE.chat_admission_enabled:
         raise ChatAdmissionDisabled
-    payer = submitter.find(api_key=api_key, models=submission.models)
-    shared_checks.require_open_site(payer)
-    shared_checks.require_valid_key(payer, now=now)
-    shared_checks.require_living_account(payer)
+    requester = requesters.find(api_key=api_key, models=submission.models)
+    shared_checks.require_open_site(requester)
+    shared_checks.require_valid_key(requester, now=now)
+    shared_checks.require_living_account(requester)
     named = shared_checks.read_worker_ids(submission.horde.only or submission.horde.ignore or ())
     serving = _find_fleet(submission, named, now=now)
     shared_checks.require_known_workers(named, known=serving.known_workers)
-    shared_checks.require_concurrency(payer, waiting_slots=payer.waiting_slots + 1)
+    shared_checks.require_concurrency(requester, waiting_slots=requester.waiting_slots + 1)
     shared_checks.require_no_timeout(address, now=now)
     submitted_prompt = flattening.flatten(submission, messages=submission.messages)
     messages = moderation.screen_messages(
-        submission.messages, prompt=submitted_prompt, submitter=payer, models=submission.models
+        submission.messages, prompt=submitted_prompt, requester=requester, models=submission.models
     )
     _require_served_models(submission, serving)
     sized = _size(submission, messages, serving)
@@ -189,7 +189,7 @@ def _take_in(
             conformance=Conformance(submission.horde.conformance),
         ),
     )
-    request_id = activation.activate_at_once(request, submitter=payer, now=now)
+    request_id = activation.activate_at_once(request, requester=requester, now=now)
     return Accepted(id=request_id, quote=quote, warning=None if can_be_served else NOBODY_CAN_SERVE)
 
 

@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from pytest_django import Settings
 
 from billing_app.selectors import ledger
-from hordechat.infra import clock
+from hordechat.infra import clock, redis
+from hordechat.model_reference import published, reference, refresh
+from hordechat.model_reference.reference import ProcessCopy
 from requests_app.services import expiry
 from tests.horde import MODEL, TRACES, Answer, Horde, chat_body, count_rows, make_person, one_value
 
@@ -150,6 +154,27 @@ def test_the_cap_is_judged_before_anything_is_held(horde: Horde) -> None:
 
     assert (status, body["rc"]) == (400, "ChatKudosCapExceeded")
     assert count_rows(*TRACES) == before
+
+
+def test_nothing_is_held_for_what_costs_nothing(
+    horde: Horde, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 101 tokens of a model of a hundred thousand parameters cost less than half a hundredth.
+    file = tmp_path / "reference.json"
+    file.write_bytes(orjson.dumps({"own/Tiny": {"parameters": 100_000, "nsfw": False}}))
+    settings.HORDE = settings.HORDE.model_copy(update={"text_model_reference": str(file)})
+    redis.marks().delete(published.KEY)
+    refresh.refresh(now=clock.now())
+    copy = ProcessCopy(place=str(file))
+    copy.take_published()
+    monkeypatch.setattr(reference, "_copy", copy)
+    horde.pop(models=["own/Tiny"], model_id="own/Tiny")
+
+    assert submit(horde, tokens=101, model="own/Tiny")[0] == 202
+
+    redis.marks().delete(published.KEY)
+    assert one_value("SELECT upfront_kudos IS NULL FROM waiting_prompts") is True
+    assert held(horde) == 0
 
 
 class TestTheEndOfAHold:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from requests_app.selectors import submitter, waiting_slots
+from requests_app.selectors import requesters, waiting_slots
 from tests.horde import MODEL, Horde, one_value
 
 ANONYMOUS = 0
@@ -47,11 +47,11 @@ def test_what_is_answered_is_not_read(horde: Horde) -> None:
     of_user = {"user_id": horde.requester.id, "models": [MODEL], "any_models": True}
     of_key = {"key_hashes": [], "shared_key_id": None, "models": [MODEL]}
 
-    for plan in (plan_of("waiting_slots", of_user), plan_of("submitter", of_key)):
+    for plan in (plan_of("waiting_slots", of_user), plan_of("requester", of_key)):
         assert "waiting_prompts_of_user" in plan
         assert "waiting_prompts_user_id" not in plan
     assert waiting_slots.count(user_id=horde.requester.id, models=[MODEL]) == 2
-    assert submitter.find(api_key=horde.requester.api_key, models=[MODEL]).waiting_slots == 2
+    assert requesters.find(api_key=horde.requester.api_key, models=[MODEL]).waiting_slots == 2
 
 
 def test_what_waits_for_other_models_of_the_anonymous_user_is_not_read(horde: Horde) -> None:
@@ -61,11 +61,11 @@ def test_what_waits_for_other_models_of_the_anonymous_user_is_not_read(horde: Ho
     of_user = {"user_id": ANONYMOUS, "models": [MODEL], "any_models": False}
     of_key = {"key_hashes": [], "shared_key_id": None, "models": [MODEL]}
 
-    for plan in (plan_of("waiting_slots", of_user), plan_of("submitter", of_key)):
+    for plan in (plan_of("waiting_slots", of_user), plan_of("requester", of_key)):
         assert "queue_rows_anonymous" in plan
     for models, count in ([MODEL], 0), (["other/model-1", "other/model-7"], 2), ([], 3000):
         assert waiting_slots.count(user_id=ANONYMOUS, models=models) == count
-        assert submitter.find(api_key="0000000000", models=models).waiting_slots == count
+        assert requesters.find(api_key="0000000000", models=models).waiting_slots == count
 
 
 @pytest.mark.parametrize("change", ["n = 0", "faulted = true", "active = false"])
@@ -79,4 +79,4 @@ def test_what_does_not_wait_does_not_count(horde: Horde, change: str) -> None:
 
         for models in ([f"{MODEL}1", f"{MODEL}2"], []):
             assert waiting_slots.count(user_id=user_id, models=models) == 1
-            assert submitter.find(api_key=api_key, models=models).waiting_slots == 1
+            assert requesters.find(api_key=api_key, models=models).waiting_slots == 1

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from billing_app.selectors import ledger
-from requests_app.selectors import submitter
-from requests_app.selectors.submitter import Submitter
+from requests_app.selectors import requesters
+from requests_app.selectors.requesters import Requester
 from tests.horde import Answer, Horde, count_rows, one_value
 from tests.races import at_once, codes
 
@@ -60,18 +60,18 @@ def test_a_repeat_is_answered_though_the_submission_it_repeats_just_took(
     one_value("UPDATE users SET concurrency = 1 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
     key = committed_horde.share_key(committed_horde.requester, left_kudos=Decimal("3.05"))
     api_key = key if taken == "the last of a shared key" else None
-    find = submitter.find
+    find = requesters.find
     first: list[Answer] = []
 
-    def find_late(**question: Any) -> Submitter:
+    def find_late(**question: Any) -> Requester:
         # The repeat has not found its key claimed, and now the submission it repeats commits.
         if not first:
-            monkeypatch.setattr(submitter, "find", find)
+            monkeypatch.setattr(requesters, "find", find)
             first.append(committed_horde.submit(api_key=api_key, horde={"operation_key": KEY}))
             one_value("UPDATE shared_keys SET left_kudos = 0 RETURNING 1")
         return find(**question)
 
-    monkeypatch.setattr(submitter, "find", find_late)
+    monkeypatch.setattr(requesters, "find", find_late)
     repeat = committed_horde.submit(api_key=api_key, horde={"operation_key": KEY})
 
     assert [status for status, _ in [*first, repeat]] == [202, 200]

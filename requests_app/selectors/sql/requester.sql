@@ -1,4 +1,4 @@
--- submitter: who submits under a key, what they may, and whether the site takes requests: one row always.
+-- requester: who submits under a key, what they may, and whether the site takes requests: one row always.
 -- user_id is null for a key nobody has. A shared key stands for its owner; whether it is used up or over is judged by the
 -- caller. waiting_slots is an early look without a lock at what counts against the user's limit, for the refusal at its
 -- documented place.
