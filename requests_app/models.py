@@ -5,6 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from billing_app.rules.accounts import ANONYMOUS_USER_ID
 from hordechat.contract.limits import (
     DEFAULT_CLIENT_AGENT,
     DEFAULT_CONTEXT_TOKENS,
@@ -128,6 +129,12 @@ class Request(models.Model):
                 condition=models.Q(n__gt=0, active=True, faulted=False),
                 name="waiting_prompts_in_order",
             ),
+            # A submit counts what its user has waiting; what is answered stays for a while and is not read.
+            models.Index(
+                fields=["user"],
+                condition=models.Q(n__gt=0, active=True, faulted=False),
+                name="waiting_prompts_of_user",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -206,6 +213,8 @@ class QueueRow(models.Model):
             ),
             # What priority users and a worker's own owner have waiting.
             models.Index("user_id", models.F("order_key").desc(), "created", "request", name="queue_rows_of_user"),
+            # The anonymous user is counted by model.
+            models.Index(fields=["model"], condition=models.Q(user_id=ANONYMOUS_USER_ID), name="queue_rows_anonymous"),
         ]
 
     def __str__(self) -> str:

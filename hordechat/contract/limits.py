@@ -50,6 +50,8 @@ SCREENING_SECONDS = 2
 """What screening may take for all texts of one request, which is refused when it takes longer."""
 MAX_SCREENED_CHARACTERS = MAX_CHAT_TEXT_BYTES
 """What the texts of one request may hold once rewritten; replacements can be longer than what they replace."""
+MAX_FOLDED_CHARACTERS = 2 * MAX_SCREENED_CHARACTERS
+"""What a prompt may be once its characters are folded: its texts, and beside them role labels and tools."""
 FILTER_TRIAL_SECONDS = 0.5
 """What a new filter may take on each of a few hostile texts before it is taken."""
 # -- Text requests -----------------------------------------------------------------------------------------------------

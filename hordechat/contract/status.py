@@ -1,10 +1,14 @@
 """What the request routes answer: a submitted request, and its status."""
 
 from decimal import Decimal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, RootModel, WithJsonSchema
 
 from hordechat.contract.refusals import StrictModel
+
+Kudos = Annotated[Decimal, WithJsonSchema({"type": "number"})]
+"""Exact until it is rendered, and then a number: pydantic would describe a decimal as a string."""
 
 
 class SubmittedAnswer(StrictModel):
@@ -27,6 +31,10 @@ class QuotedAnswer(StrictModel):
     kudos: float = Field(description="The most the request is estimated to cost.")
     estimated_prompt_tokens: int = Field(description="The estimate of the messages that would be kept.")
     resolved: ResolvedRequest
+
+
+class UnqueuedAnswer(RootModel[QuotedAnswer | SubmittedAnswer]):
+    """What a submit answers that queued nothing: a dry run's quote, or the request its operation key already names."""
 
 
 class ResolvedTextRequest(StrictModel):
@@ -96,7 +104,7 @@ class RequestStatus(StrictModel):
     faulted: bool
     wait_time: int
     queue_position: int
-    kudos: Decimal
+    kudos: Kudos
     is_possible: bool
     eligible_workers: int
     eligible_worker_threads: int
@@ -130,8 +138,8 @@ class UserDetails(StrictModel):
 
     username: str
     id: int
-    kudos: Decimal
-    evaluating_kudos: Decimal
+    kudos: Kudos
+    evaluating_kudos: Kudos
     concurrency: int
     account_age: int
     trusted: bool

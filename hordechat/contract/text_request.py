@@ -82,8 +82,14 @@ class TextParams(StrictModel):
 
     @property
     def sampling(self) -> Mapping[str, object]:
-        """What the client sent of the sampling keys, and nothing else: defaults are filled in at the pop."""
-        return self.model_dump(exclude_unset=True, exclude={"n", "max_length", "max_context_length"})
+        """What the client sent of the sampling keys, and nothing else: defaults are filled in at the pop.
+
+        Of stop sequences each once: repeats count towards no limit, and a worker would get a million of them.
+        """
+        sent = self.model_dump(exclude_unset=True, exclude={"n", "max_length", "max_context_length"})
+        if "stop_sequence" in sent:
+            sent["stop_sequence"] = list(dict.fromkeys(self.stop_sequence))
+        return sent
 
 
 class TextBody(StrictModel):

@@ -26,6 +26,8 @@ CLIENT_AGENT = OpenApiParameter(
     "Client-Agent", str, OpenApiParameter.HEADER, description="Your program, as `name:version:contact`."
 )
 
+COMMON_REFUSALS = (ErrorCode.RATE_LIMIT_EXCEEDED, ErrorCode.SERVICE_UNAVAILABLE)
+
 
 def documented(
     *,
@@ -35,12 +37,15 @@ def documented(
     needs_key: bool = False,
     others: Mapping[int, type[BaseModel]] = MappingProxyType({}),
     refusals: tuple[ErrorCode, ...] = (),
-    is_rate_limited: bool = True,
+    is_self_contained: bool = False,
     tag: str,
 ) -> Callable[[View], View]:
-    """Describe a route: its body, its answer, and the return codes it may refuse with."""
+    """Describe a route: its body, its answer, and the return codes it may refuse with.
+
+    A self-contained route asks no database and counts no callers. Every route refuses what is broken below the body.
+    """
     codes: dict[int, list[ErrorCode]] = {}
-    for code in {*refusals, *((ErrorCode.RATE_LIMIT_EXCEEDED,) if is_rate_limited else ())}:
+    for code in {*refusals, ErrorCode.BAD_REQUEST, *(() if is_self_contained else COMMON_REFUSALS)}:
         codes.setdefault(int(STATUS_BY_CODE[code]), []).append(code)
     responses: dict[int, object] = {status: answers, **others}
     for refused, names in codes.items():

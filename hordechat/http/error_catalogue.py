@@ -112,7 +112,8 @@ CATALOGUE: dict[ErrorCode, Entry] = {
     ),
     ErrorCode.MISSING_PROMPT: Entry("The `prompt` of a text request is empty.", "Send a text."),
     ErrorCode.NO_ELIGIBLE_WORKER: Entry(
-        "The models are known and no online worker serves one of them now.",
+        "The models are known and no online worker serves one of them now; or the kudos do not cover a request that no "
+        "online worker could serve either.",
         "Try again later, or accept more models.",
     ),
     ErrorCode.NUL_BYTE_IN_PAYLOAD: Entry(

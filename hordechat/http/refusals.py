@@ -7,9 +7,10 @@ from http import HTTPStatus
 from traceback import extract_tb
 from typing import Any, ClassVar
 
-from django.core.exceptions import DisallowedHost, SuspiciousOperation
+from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout, TooManyRequests
@@ -108,7 +109,7 @@ def as_refusal(error: BaseException) -> HordeError:
             return MalformedRequest(
                 "The Host header names a host this server does not answer to (HORDE_ALLOWED_HOSTS)."
             )
-        case APIException() | SuspiciousOperation():
+        case APIException() | SuspiciousOperation() | BadRequest() | MultiPartParserError():
             return MalformedRequest("The request cannot be read.")
         # Of a connection that broke, the first use is an operational error and each later one an interface error.
         case OperationalError() | InterfaceError() | PoolTimeout() | TooManyRequests():

@@ -21,7 +21,8 @@ def stored_params(submission: ChatSubmission) -> dict[str, object]:
         "presence_penalty": _as_float(sampling.presence_penalty),
         "seed": sampling.seed,
         "reasoning_effort": None if effort is None else effort.value,
-        "stop_sequence": list(sampling.stop_sequence) or None,
+        # Each once: repeats count towards no limit, and a worker would get a million of them.
+        "stop_sequence": list(dict.fromkeys(sampling.stop_sequence)) or None,
     }
     return {key: value for key, value in sent.items() if value is not None}
 

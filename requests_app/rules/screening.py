@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import regex
 
 from hordechat.contract.chat.submission import Message, Part, TextPart
-from hordechat.contract.limits import MAX_SCREENED_CHARACTERS, SCREENING_SECONDS
+from hordechat.contract.limits import MAX_FOLDED_CHARACTERS, MAX_SCREENED_CHARACTERS, SCREENING_SECONDS
 from requests_app.errors import CorruptPrompt
 from requests_app.rules import patterns
 
@@ -161,8 +161,14 @@ def normalise(text: str) -> str:
     """Return a text as filters see it: words with single spaces between them, in the lines they stand in.
 
     Weights, punctuation, accents and invisible characters are gone, and `c h i l d` is one word.
+
+    Raises:
+        CorruptPrompt: it is longer than a request's texts may be, once its characters are folded.
     """
     text = _LINE_BREAK.sub("\n", _fold(text))
+    if len(text) > MAX_FOLDED_CHARACTERS:
+        # A character may fold into eighteen; what is refused in the end is not worked on until then.
+        raise CorruptPrompt
     text = _WEIGHT.sub("", text)
     text = _PUNCTUATED_LETTERS.sub(_rejoin, text)
     text = _GAP.sub(" ", _CONTRACTION.sub("", text))

@@ -11,6 +11,9 @@ from hordechat.contract.limits import ONLINE_SECONDS
 from hordechat.infra import sql
 from requests_app.rules.targeting import Targeting
 
+FEW_MODELS = 8
+"""Up to as many models are compared one by one with those of a worker; more by a hash."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
@@ -66,7 +69,11 @@ def get_for_chat(
 
 def get_for_text(*, models: Sequence[str], targeting: Targeting, now: datetime) -> TextFleet:
     """Return the fleet."""
-    found = sql.find_one(sql.load(__file__, "text_fleet.sql"), _parameters(models, targeting, now), TextFleet)
+    found = sql.find_one(
+        sql.load(__file__, "text_fleet.sql"),
+        {"few_models": FEW_MODELS, **_parameters(models, targeting, now)},
+        TextFleet,
+    )
     assert found is not None, "text_fleet.sql always returns one row"
     return found
 

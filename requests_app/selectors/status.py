@@ -13,6 +13,7 @@ from hordechat.contract.limits import EXACT_QUEUE_POSITIONS, ONLINE_SECONDS
 from hordechat.contract.status import ChatStatus, GenerationStatus, TextGenerationStatus, TextStatus
 from hordechat.infra import sql
 from requests_app.rules.progress import Progress
+from requests_app.selectors.fleet import FEW_MODELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +102,7 @@ def _find(request_id: UUID, *, is_chat: bool, now: datetime) -> tuple[RequestFla
             "request_id": request_id,
             "is_chat": is_chat,
             "exact_positions": EXACT_QUEUE_POSITIONS,
+            "few_models": FEW_MODELS,
             "online_since": now - timedelta(seconds=ONLINE_SECONDS),
         },
         RequestFlags,

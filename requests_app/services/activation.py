@@ -5,7 +5,7 @@ network-like happens in a transaction: `store` writes the inactive row with its 
 `activate` does the rest; `discard` undoes the first when the second cannot be. What is left of a process that died in
 between is swept with its hold when the row expires.
 
-The payer's account is the last lock of each transaction, and what is decided under it is read after, in a statement of
+The requester's account is the last lock of each transaction; what is decided under it is read after, in a statement of
 its own (decision S3).
 """
 
@@ -19,9 +19,9 @@ import orjson
 from django.db import connection, transaction
 from psycopg.types.json import Jsonb
 
-from billing_app.errors import InsufficientKudos, SharedKeyInsufficientKudos
+from billing_app.errors import InsufficientKudos, SharedKeyEmpty, SharedKeyInsufficientKudos
 from billing_app.rules import pricing
-from billing_app.rules.accounts import HouseAccount, TransferKind
+from billing_app.rules.accounts import HUNDREDTH, HouseAccount, TransferKind
 from billing_app.selectors import locked
 from billing_app.services import ledger, spending
 from billing_app.services.ledger import NewTransfer
@@ -37,7 +37,7 @@ from requests_app.rules.needs import Needs
 from requests_app.rules.progress import Spending
 from requests_app.rules.targeting import Targeting
 from requests_app.selectors import waiting_slots
-from requests_app.selectors.submitter import Submitter
+from requests_app.selectors.requesters import Requester
 from requests_app.services import shared_checks, upfront
 from requests_app.services.upfront import Upfront
 
@@ -87,40 +87,41 @@ class NewRequest:
 
 
 @retry_on_conflict
-def activate_at_once(request: NewRequest, *, submitter: Submitter, now: datetime) -> UUID:
+def activate_at_once(request: NewRequest, *, requester: Requester, now: datetime) -> UUID:
     """Store a request as active, queue it and take the tax, in one transaction.
 
     Raises:
-        TooManyPrompts, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
+        TooManyPrompts, SharedKeyEmpty, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is
+            left.
         IntegrityError: the operation key was claimed meanwhile; nothing is left.
     """
     request_id = uuid4()
     with transaction.atomic(durable=True):
-        _write(request, request_id=request_id, submitter=submitter, is_active=True, now=now)
-        _lock_payer(submitter)
-        _require_concurrency(request, submitter)
-        _cover(request, request_id=request_id, submitter=submitter, charge=pricing.tax(), now=now)
-        _take_tax(request_id, submitter=submitter, now=now)
+        _write(request, request_id=request_id, requester=requester, is_active=True, now=now)
+        _lock_payer(requester)
+        _require_concurrency(request, requester)
+        _cover(request, request_id=request_id, requester=requester, charge=pricing.tax(), now=now)
+        _take_tax(request_id, requester=requester, now=now)
     return request_id
 
 
 @retry_on_conflict
-def store(request: NewRequest, *, submitter: Submitter, now: datetime) -> UUID:
+def store(request: NewRequest, *, requester: Requester, now: datetime) -> UUID:
     """Write a request that waits for its objects: inactive, unclaimed, untaxed, its kudos held.
 
     Raises:
-        SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
+        SharedKeyEmpty, SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: nothing is left.
     """
     request_id = uuid4()
     with transaction.atomic(durable=True):
-        _write(request, request_id=request_id, submitter=submitter, is_active=False, now=now)
-        _lock_payer(submitter)
-        _cover(request, request_id=request_id, submitter=submitter, charge=Decimal(0), now=now)
+        _write(request, request_id=request_id, requester=requester, is_active=False, now=now)
+        _lock_payer(requester)
+        _cover(request, request_id=request_id, requester=requester, charge=Decimal(0), now=now)
     return request_id
 
 
 @retry_on_conflict
-def activate(request_id: UUID, request: NewRequest, *, submitter: Submitter, now: datetime) -> bool:
+def activate(request_id: UUID, request: NewRequest, *, requester: Requester, now: datetime) -> bool:
     """Activate a stored request: claim its operation key, queue it, take the tax. False: it is gone, or active already.
 
     A try that a deadlock undid is repeated as a whole, the claim included (OPK-13).
@@ -132,14 +133,14 @@ def activate(request_id: UUID, request: NewRequest, *, submitter: Submitter, now
     with transaction.atomic(durable=True):
         if not sql.execute(
             sql.load(__file__, "activate_stored.sql"),
-            {"id": request_id, **_activation_columns(request, submitter=submitter, now=now)},
+            {"id": request_id, **_activation_columns(request, requester=requester, now=now)},
         ):
             return False
-        _lock_payer(submitter)
-        _require_concurrency(request, submitter)
-        if submitter.shared_key_id is not None:
-            spending.charge_shared_key(shared_key_id=submitter.shared_key_id, kudos=pricing.tax())
-        _take_tax(request_id, submitter=submitter, now=now)
+        _lock_payer(requester)
+        _require_concurrency(request, requester)
+        if requester.shared_key_id is not None:
+            spending.charge_shared_key(shared_key_id=requester.shared_key_id, kudos=pricing.tax())
+        _take_tax(request_id, requester=requester, now=now)
     return True
 
 
@@ -175,13 +176,13 @@ def downgrade(request: NewRequest) -> NewRequest:
     )
 
 
-def _write(request: NewRequest, *, request_id: UUID, submitter: Submitter, is_active: bool, now: datetime) -> None:
+def _write(request: NewRequest, *, request_id: UUID, requester: Requester, is_active: bool, now: datetime) -> None:
     targeting, chat = request.targeting, request.chat
     columns: dict[str, object] = {
         "id": request_id,
-        "user_id": submitter.user_id,
-        "api_key_id": submitter.api_key_id,
-        "shared_key_id": submitter.shared_key_id,
+        "user_id": requester.user_id,
+        "api_key_id": requester.api_key_id,
+        "shared_key_id": requester.shared_key_id,
         "submitted_prompt": request.submitted_prompt,
         "prompt": request.prompt,
         "params": _json(request.params),
@@ -203,7 +204,7 @@ def _write(request: NewRequest, *, request_id: UUID, submitter: Submitter, is_ac
         "webhook": request.webhook,
         "now": now,
         "is_chat": chat is not None,
-        **_activation_columns(request, submitter=submitter, now=now),
+        **_activation_columns(request, requester=requester, now=now),
     }
     if not is_active:
         # An inactive row claims nothing and is not in the queue's order: a repeat of it queues normally (OPK-54).
@@ -224,11 +225,11 @@ def _write(request: NewRequest, *, request_id: UUID, submitter: Submitter, is_ac
     sql.execute(sql.load(__file__, "store_request.sql"), columns)
 
 
-def _activation_columns(request: NewRequest, *, submitter: Submitter, now: datetime) -> dict[str, object]:
+def _activation_columns(request: NewRequest, *, requester: Requester, now: datetime) -> dict[str, object]:
     """Return what a request gets the moment it becomes active."""
     seed = queue_order.seed_of(
-        balance=submitter.posted_kudos or Decimal(0),
-        is_flagged=submitter.is_flagged,
+        balance=requester.posted_kudos or Decimal(0),
+        is_flagged=requester.is_flagged,
         is_downgraded=request.is_downgraded,
     )
     return {
@@ -240,38 +241,43 @@ def _activation_columns(request: NewRequest, *, submitter: Submitter, now: datet
     }
 
 
-def _lock_payer(submitter: Submitter) -> None:
-    assert submitter.user_id is not None, "the key was resolved"
-    locked.list_accounts(user_id=submitter.user_id)
+def _lock_payer(requester: Requester) -> None:
+    assert requester.user_id is not None, "the key was resolved"
+    locked.list_accounts(user_id=requester.user_id)
 
 
-def _require_concurrency(request: NewRequest, submitter: Submitter) -> None:
+def _require_concurrency(request: NewRequest, requester: Requester) -> None:
     """Count again under the lock, the request just written included; an early look came before."""
-    assert submitter.user_id is not None, "the key was resolved"
-    count = waiting_slots.count(user_id=submitter.user_id, models=request.models)
-    shared_checks.require_concurrency(submitter, waiting_slots=count)
+    assert requester.user_id is not None, "the key was resolved"
+    count = waiting_slots.count(user_id=requester.user_id, models=request.models)
+    shared_checks.require_concurrency(requester, waiting_slots=count)
 
 
-def _cover(request: NewRequest, *, request_id: UUID, submitter: Submitter, charge: Decimal, now: datetime) -> None:
+def _cover(request: NewRequest, *, request_id: UUID, requester: Requester, charge: Decimal, now: datetime) -> None:
     """Make sure that what the request may cost is there: under the shared key, and of the user when it is held.
 
     `charge` is what the shared key is charged at once.
     """
     assert connection.in_atomic_block, "kudos are held in the transaction that writes the request"
-    assert submitter.account_id is not None, "every user with a key has a balance"
+    assert requester.account_id is not None, "every user with a key has a balance"
     needed = request.upfront
-    if submitter.shared_key_id is not None and not spending.charge_shared_key(
-        shared_key_id=submitter.shared_key_id, kudos=charge, needed=needed.required_kudos
+    if requester.shared_key_id is not None and not spending.charge_shared_key(
+        # A key that others used up meanwhile covers nothing, a request lowered to what is free included.
+        shared_key_id=requester.shared_key_id,
+        kudos=charge,
+        needed=max(needed.required_kudos, HUNDREDTH),
     ):
+        if not needed.required_kudos:
+            raise SharedKeyEmpty
         raise _refusal_for_kudos(
             SharedKeyInsufficientKudos(
-                left_kudos=submitter.left_kudos or Decimal(0), required_kudos=needed.required_kudos
+                left_kudos=requester.left_kudos or Decimal(0), required_kudos=needed.required_kudos
             ),
             needed,
         )
     if needed.is_held:
         try:
-            upfront.place(request_id=request_id, account_id=submitter.account_id, kudos=needed.required_kudos, now=now)
+            upfront.place(request_id=request_id, account_id=requester.account_id, kudos=needed.required_kudos, now=now)
         except InsufficientKudos:
             raise _refusal_for_kudos(
                 KudosUpfront(
@@ -282,9 +288,9 @@ def _cover(request: NewRequest, *, request_id: UUID, submitter: Submitter, charg
                 ),
                 needed,
             ) from None
-    if submitter.max_text_tokens is not None and request.max_length > submitter.max_text_tokens:
+    if requester.max_text_tokens is not None and request.max_length > requester.max_text_tokens:
         raise BadRequest(
-            f"This shared key is for outputs of at most {submitter.max_text_tokens} tokens, and the request asks for "
+            f"This shared key is for outputs of at most {requester.max_text_tokens} tokens, and the request asks for "
             f"{request.max_length}."
         )
 
@@ -294,13 +300,13 @@ def _refusal_for_kudos(refusal: HordeError, needed: Upfront) -> HordeError:
     return refusal if needed.can_be_served else NoAbleWorker()
 
 
-def _take_tax(request_id: UUID, *, submitter: Submitter, now: datetime) -> None:
-    assert submitter.account_id is not None, "every user with a key has a balance"
+def _take_tax(request_id: UUID, *, requester: Requester, now: datetime) -> None:
+    assert requester.account_id is not None, "every user with a key has a balance"
     ledger.post(
         [
             NewTransfer(
                 idempotency_key=f"tax:{request_id}",
-                debit_account=submitter.account_id,
+                debit_account=requester.account_id,
                 credit_account=HouseAccount.TAX,
                 amount=pricing.tax(),
                 kind=TransferKind.TAX,

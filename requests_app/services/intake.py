@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError
 
+from billing_app.errors import SharedKeyEmpty
 from billing_app.rules import pricing
 from hordechat.contract.chat import ChatSubmission, Message
 from hordechat.contract.sampling import check_stop_sequences
@@ -23,12 +24,13 @@ from requests_app.errors import (
     NoEligibleWorker,
     OperationKeyConflict,
     PromptExceedsContext,
+    TooManyPrompts,
     UnknownChatModel,
 )
 from requests_app.rules import fingerprint, flattening, mapping, needs, sizing
 from requests_app.rules.sizing import Sized
 from requests_app.rules.targeting import Targeting
-from requests_app.selectors import fleet, operation_claims, submitter
+from requests_app.selectors import fleet, operation_claims, requesters
 from requests_app.selectors.fleet import ChatFleet
 from requests_app.services import activation, moderation, shared_checks, upfront
 from requests_app.services.activation import ChatParts, NewRequest, Operation
@@ -94,20 +96,55 @@ def submit_chat(
     operation = _operation_of(submission)
     if operation is not None and (repeated := _find_repeated(operation, api_key=api_key)):
         return repeated
+    try:
+        return _take_in(
+            operation,
+            api_key=api_key,
+            submission=submission,
+            address=address,
+            client_agent=client_agent,
+            now=now,
+        )
+    except (IntegrityError, TooManyPrompts, SharedKeyEmpty) as error:
+        # Another submission of the same key may have been faster: the unique index let it commit first, or it took the
+        # last slot or the last of a shared key. Any other violation is a fault.
+        if operation is None or (isinstance(error, IntegrityError) and not is_violation_of(error, OPERATION_KEY_INDEX)):
+            raise
+        repeated = _find_repeated(operation, api_key=api_key)
+        if repeated is None:
+            raise
+        return repeated
+
+
+def _take_in(
+    operation: Operation | None,
+    *,
+    api_key: str,
+    submission: ChatSubmission,
+    address: str | None,
+    client_agent: str,
+    now: datetime,
+) -> Accepted | Quoted:
+    """Queue a submission whose key is free, or return what it would cost.
+
+    Raises:
+        IntegrityError: the key was claimed meanwhile.
+        HordeError: all that `submit_chat` names from the admission on.
+    """
     if not settings.HORDE.chat_admission_enabled:
         raise ChatAdmissionDisabled
-    payer = submitter.find(api_key=api_key, models=submission.models)
-    shared_checks.require_open_site(payer)
-    shared_checks.require_valid_key(payer, now=now)
-    shared_checks.require_living_account(payer)
+    requester = requesters.find(api_key=api_key, models=submission.models)
+    shared_checks.require_open_site(requester)
+    shared_checks.require_valid_key(requester, now=now)
+    shared_checks.require_living_account(requester)
     named = shared_checks.read_worker_ids(submission.horde.only or submission.horde.ignore or ())
     serving = _find_fleet(submission, named, now=now)
     shared_checks.require_known_workers(named, known=serving.known_workers)
-    shared_checks.require_concurrency(payer, waiting_slots=payer.waiting_slots + 1)
+    shared_checks.require_concurrency(requester, waiting_slots=requester.waiting_slots + 1)
     shared_checks.require_no_timeout(address, now=now)
     submitted_prompt = flattening.flatten(submission, messages=submission.messages)
     messages = moderation.screen_messages(
-        submission.messages, prompt=submitted_prompt, submitter=payer, models=submission.models
+        submission.messages, prompt=submitted_prompt, requester=requester, models=submission.models
     )
     _require_served_models(submission, serving)
     sized = _size(submission, messages, serving)
@@ -152,16 +189,7 @@ def submit_chat(
             conformance=Conformance(submission.horde.conformance),
         ),
     )
-    try:
-        request_id = activation.activate_at_once(request, submitter=payer, now=now)
-    except IntegrityError as error:
-        # The unique index let another submission of the same key commit first; any other violation is a fault.
-        if operation is None or not is_violation_of(error, OPERATION_KEY_INDEX):
-            raise
-        repeated = _find_repeated(operation, api_key=api_key)
-        if repeated is None:
-            raise
-        return repeated
+    request_id = activation.activate_at_once(request, requester=requester, now=now)
     return Accepted(id=request_id, quote=quote, warning=None if can_be_served else NOBODY_CAN_SERVE)
 
 

@@ -12,11 +12,11 @@ from requests_app.errors import CorruptPrompt
 from requests_app.rules import screening
 from requests_app.rules.screening import Budget, Filter
 from requests_app.selectors import prompt_filters
-from requests_app.selectors.submitter import Submitter
+from requests_app.selectors.requesters import Requester
 
 
 def screen_messages(
-    messages: tuple[Message, ...], *, prompt: str, submitter: Submitter, models: Sequence[str]
+    messages: tuple[Message, ...], *, prompt: str, requester: Requester, models: Sequence[str]
 ) -> tuple[Message, ...]:
     """Return the messages as workers may get them; an emptied text stays as an empty one (FLT-15, FLT-16).
 
@@ -26,18 +26,18 @@ def screen_messages(
         CorruptPrompt: the texts cannot be screened in time.
     """
     budget = Budget()
-    filters = _find_filters(prompt, submitter=submitter, models=models, budget=budget)
+    filters = _find_filters(prompt, requester=requester, models=models, budget=budget)
     return messages if filters is None else screening.rewrite_messages(messages, filters, budget=budget)
 
 
-def screen_prompt(prompt: str, *, submitter: Submitter, models: Sequence[str]) -> str:
+def screen_prompt(prompt: str, *, requester: Requester, models: Sequence[str]) -> str:
     """Return a text request's prompt as workers may get it.
 
     Raises:
         CorruptPrompt: nothing is left of it, or it cannot be screened in time.
     """
     budget = Budget()
-    filters = _find_filters(prompt, submitter=submitter, models=models, budget=budget)
+    filters = _find_filters(prompt, requester=requester, models=models, budget=budget)
     if filters is None:
         return prompt
     rewritten = screening.rewrite_text(prompt, filters, budget=budget)
@@ -46,9 +46,9 @@ def screen_prompt(prompt: str, *, submitter: Submitter, models: Sequence[str]) -
     return rewritten
 
 
-def _find_filters(prompt: str, *, submitter: Submitter, models: Sequence[str], budget: Budget) -> list[Filter] | None:
+def _find_filters(prompt: str, *, requester: Requester, models: Sequence[str], budget: Budget) -> list[Filter] | None:
     """Return the filters to apply, None when the submission is to stay as it is."""
-    if submitter.is_flagged:
+    if requester.is_flagged:
         return prompt_filters.list_replacements()
     if not any(facts.is_nsfw for model in models if (facts := reference.find(model)) is not None):
         return None

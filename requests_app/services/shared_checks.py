@@ -8,29 +8,29 @@ from billing_app.errors import DeletedUser, InvalidApiKey, SharedKeyEmpty, Share
 from hordechat.contract.limits import MAX_NAMED_WORKERS
 from hordechat.infra import address_timeouts
 from requests_app.errors import AddressTimedOut, MaintenanceMode, TooManyPrompts, WorkerNotFound
-from requests_app.selectors.submitter import Submitter
+from requests_app.selectors.requesters import Requester
 
 
-def require_open_site(submitter: Submitter) -> None:
+def require_open_site(requester: Requester) -> None:
     """Refuse everything while the site is in maintenance, whoever asks."""
-    if submitter.is_in_maintenance:
+    if requester.is_in_maintenance:
         raise MaintenanceMode
 
 
-def require_valid_key(submitter: Submitter, *, now: datetime) -> None:
+def require_valid_key(requester: Requester, *, now: datetime) -> None:
     """Refuse a key nobody has, and a shared key that is used up or over."""
-    if submitter.user_id is None:
+    if requester.user_id is None:
         raise InvalidApiKey
-    if submitter.shared_key_id is not None:
-        if submitter.left_kudos == 0:
+    if requester.shared_key_id is not None:
+        if requester.left_kudos == 0:
             raise SharedKeyEmpty
-        if submitter.expires_at is not None and submitter.expires_at <= now:
+        if requester.expires_at is not None and requester.expires_at <= now:
             raise SharedKeyExpired
 
 
-def require_living_account(submitter: Submitter) -> None:
+def require_living_account(requester: Requester) -> None:
     """Refuse a user whose account is about to be deleted."""
-    if submitter.is_deleted:
+    if requester.is_deleted:
         raise DeletedUser
 
 
@@ -58,11 +58,11 @@ def require_known_workers(named: Mapping[str, UUID | None], *, known: Collection
             raise WorkerNotFound(worker_id=sent)
 
 
-def require_concurrency(submitter: Submitter, *, waiting_slots: int) -> None:
+def require_concurrency(requester: Requester, *, waiting_slots: int) -> None:
     """Refuse more waiting slots than the user may have, those asked for included."""
-    assert submitter.concurrency is not None, "the key was resolved"
-    if waiting_slots > submitter.concurrency:
-        raise TooManyPrompts(waiting=waiting_slots, limit=submitter.concurrency, is_anonymous=submitter.is_anonymous)
+    assert requester.concurrency is not None, "the key was resolved"
+    if waiting_slots > requester.concurrency:
+        raise TooManyPrompts(waiting=waiting_slots, limit=requester.concurrency, is_anonymous=requester.is_anonymous)
 
 
 def require_no_timeout(address: str | None, *, now: datetime) -> None:

@@ -26,9 +26,9 @@ from requests_app.errors import (
 from requests_app.rules import sizing
 from requests_app.rules.sizing import SizedText
 from requests_app.rules.targeting import Targeting
-from requests_app.selectors import fleet, submitter
+from requests_app.selectors import fleet, requesters
 from requests_app.selectors.fleet import TextFleet
-from requests_app.selectors.submitter import Submitter
+from requests_app.selectors.requesters import Requester
 from requests_app.services import activation, moderation, shared_checks, upfront
 from requests_app.services.activation import NewRequest
 
@@ -46,12 +46,9 @@ class AcceptedText:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotedText:
-    """A dry run's result: what the request would cost and be run with."""
+    """A dry run's result: what the request would cost, and the context it would run under."""
 
     quote: Decimal
-    prompt: str
-    """The text workers would get, as its client sent it."""
-    body: TextBody
     sized: SizedText
 
 
@@ -70,29 +67,30 @@ def submit_text(
         TooManyPrompts, AddressTimedOut, CorruptPrompt: as for chat.
         TokenOverflow, MissingFullSamplerOrder, TooManyStopSequences, ExcessiveStopSequence: the params together.
         SharedKeyInsufficientKudos, KudosUpfront, NoAbleWorker, BadRequest: what it may cost is not covered.
+        SharedKeyEmpty: others used the shared key up meanwhile.
     """
     named = shared_checks.read_worker_ids(body.workers)
     targeting = _targeting(body, named)
     serving = fleet.get_for_text(models=body.models, targeting=targeting, now=now)
     sized = _size(body, serving)
-    payer, is_downgraded = _find_payer(api_key, body, now=now)
-    if body.proxied_account and not payer.is_service:
+    requester, is_downgraded = _find_payer(api_key, body, now=now)
+    if body.proxied_account and not requester.is_service:
         raise OnlyServiceAccountProxy
-    shared_checks.require_living_account(payer)
+    shared_checks.require_living_account(requester)
     if body.extra_source_images:
         raise InvalidExtraSourceImages
     if not body.prompt:
         raise MissingPrompt
     shared_checks.require_known_workers(named, known=serving.known_workers)
-    if body.disable_batching and body.params.n > 1 and not payer.is_trusted:
+    if body.disable_batching and body.params.n > 1 and not requester.is_trusted:
         raise RequiresTrust
-    shared_checks.require_concurrency(payer, waiting_slots=payer.waiting_slots + body.params.n)
+    shared_checks.require_concurrency(requester, waiting_slots=requester.waiting_slots + body.params.n)
     shared_checks.require_no_timeout(address, now=now)
-    prompt = moderation.screen_prompt(body.prompt, submitter=payer, models=body.models)
+    prompt = moderation.screen_prompt(body.prompt, requester=requester, models=body.models)
     text_request.check_params(body.params.model_copy(update={"max_context_length": sized.max_context_length}))
     quote = _quote(body, max_length=body.params.max_length, max_context_length=sized.max_context_length)
     if body.dry_run:
-        return QuotedText(quote=quote, prompt=body.prompt, body=body, sized=sized)
+        return QuotedText(quote=quote, sized=sized)
     can_be_served = serving.can_serve(max_length=body.params.max_length, max_context_length=sized.max_context_length)
     request = NewRequest(
         submitted_prompt=body.prompt,
@@ -118,15 +116,15 @@ def submit_text(
         proxied_account=body.proxied_account or None,
         webhook=body.webhook or None,
     )
-    return _activate(request, submitter=payer, body=body, serving=serving, now=now)
+    return _activate(request, requester=requester, body=body, serving=serving, now=now)
 
 
 def _activate(
-    request: NewRequest, *, submitter: Submitter, body: TextBody, serving: TextFleet, now: datetime
+    request: NewRequest, *, requester: Requester, body: TextBody, serving: TextFleet, now: datetime
 ) -> AcceptedText:
     """Activate a request, lowered to what is free when its client would rather have that than a refusal."""
     try:
-        request_id = activation.activate_at_once(request, submitter=submitter, now=now)
+        request_id = activation.activate_at_once(request, requester=requester, now=now)
     except (KudosUpfront, SharedKeyInsufficientKudos, NoAbleWorker):
         if not body.allow_downgrade or upfront.is_bound_to_workers(names_workers=bool(body.workers)):
             raise
@@ -135,21 +133,21 @@ def _activate(
             request,
             quote=_quote(body, max_length=request.max_length, max_context_length=request.max_context_length),
         )
-        request_id = activation.activate_at_once(request, submitter=submitter, now=now)
+        request_id = activation.activate_at_once(request, requester=requester, now=now)
     is_servable = serving.can_serve(max_length=request.max_length, max_context_length=request.max_context_length)
     return AcceptedText(id=request_id, quote=request.quote, is_servable=is_servable)
 
 
-def _find_payer(api_key: str, body: TextBody, *, now: datetime) -> tuple[Submitter, bool]:
+def _find_payer(api_key: str, body: TextBody, *, now: datetime) -> tuple[Requester, bool]:
     """Return who pays, and whether that is the anonymous user in place of a shared key that is used up."""
-    payer = submitter.find(api_key=api_key, models=body.models)
-    shared_checks.require_open_site(payer)
+    requester = requesters.find(api_key=api_key, models=body.models)
+    shared_checks.require_open_site(requester)
     if body.webhook and not body.webhook.startswith("https://"):
         raise BadRequest("'webhook' has to begin with https://.")
-    if payer.shared_key_id is not None and payer.left_kudos == 0 and body.allow_downgrade:
-        return submitter.find(api_key=PUBLIC_KEY, models=body.models), True
-    shared_checks.require_valid_key(payer, now=now)
-    return payer, False
+    if requester.shared_key_id is not None and requester.left_kudos == 0 and body.allow_downgrade:
+        return requesters.find(api_key=PUBLIC_KEY, models=body.models), True
+    shared_checks.require_valid_key(requester, now=now)
+    return requester, False
 
 
 def _targeting(body: TextBody, named: Mapping[str, UUID | None]) -> Targeting:

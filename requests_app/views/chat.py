@@ -9,7 +9,7 @@ from rest_framework.viewsets import ViewSet
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatBody
 from hordechat.contract.limits import MAX_CHAT_BODY_BYTES
-from hordechat.contract.status import ChatStatus, QuotedAnswer, ResolvedRequest, SubmittedAnswer
+from hordechat.contract.status import ChatStatus, QuotedAnswer, ResolvedRequest, SubmittedAnswer, UnqueuedAnswer
 from hordechat.errors import ErrorCode
 from hordechat.http import body, headers
 from hordechat.http.documents import documented
@@ -30,7 +30,7 @@ class ChatSubmitViewSet(ViewSet):
         answers=SubmittedAnswer,
         status=HTTPStatus.ACCEPTED,
         needs_key=True,
-        others={HTTPStatus.OK: QuotedAnswer},
+        others={HTTPStatus.OK: UnqueuedAnswer},
         refusals=tuple(contract_page.CODES),
     )
     def create(self, request: Request) -> Response:

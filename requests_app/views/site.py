@@ -45,7 +45,7 @@ class FindUserViewSet(ViewSet):
 class HeartbeatViewSet(ViewSet):
     """`status/heartbeat`: this node's health alone, or a trouble of the fleet would take out every node."""
 
-    @documented(tag="site", answers=Heartbeat, is_rate_limited=False)
+    @documented(tag="site", answers=Heartbeat, is_self_contained=True)
     def retrieve(self, request: Request) -> Response:  # noqa: ARG002
         """Read whether this node answers."""
         return Response(Heartbeat(message="OK", version=VERSION).model_dump())

@@ -51,12 +51,12 @@ class TextSubmitViewSet(ViewSet):
         )
         if isinstance(result, text_intake.QuotedText):
             resolved = ResolvedTextRequest(
-                prompt=result.body.prompt,
-                params=result.body.params.model_dump(exclude_unset=True)
+                prompt=sent.prompt,
+                params=sent.params.model_dump(exclude_unset=True)
                 | {"max_context_length": result.sized.max_context_length},
-                models=result.body.models,
+                models=sent.models,
                 estimated_prompt_tokens=result.sized.prompt_tokens,
-                context_fit=result.body.context_fit,
+                context_fit=sent.context_fit,
             )
             return Response(QuotedTextAnswer(kudos=float(result.quote), resolved=resolved).model_dump())
         answer = SubmittedAnswer(

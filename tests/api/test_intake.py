@@ -484,3 +484,15 @@ def test_a_refused_size_leaves_nothing_and_fetches_nothing(horde: Horde, setting
             listener.accept()
     assert count_rows(*TRACES) == before
     assert horde.submit(horde={"operation_key": KEY})[0] == 202, "the key is free"
+
+
+@pytest.mark.parametrize("family", ["chat", "text"])
+def test_of_repeated_stop_sequences_each_is_kept_once(horde: Horde, family: str) -> None:
+    horde.pop()
+    stops = ["END", "STOP"] * 100_000 + ["END"]
+
+    sent = {"stop": stops} if family == "chat" else {"params": {"stop_sequence": stops}}
+    status, body = horde.submit(**sent) if family == "chat" else horde.submit_text(**sent)
+
+    assert status == 202, body
+    assert one_value("SELECT params -> 'stop_sequence' FROM waiting_prompts") == '["END", "STOP"]'

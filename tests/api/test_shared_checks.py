@@ -151,6 +151,22 @@ def test_chat_and_text_count_together_against_one_limit(horde: Horde) -> None:
     )
 
 
+def test_a_revoked_key_submits_repeats_and_reads_nothing(horde: Horde) -> None:
+    horde.pop()
+    assert horde.submit(horde={"operation_key": KEY})[0] == 202
+    request_id = horde.queued_text()
+    one_value("UPDATE api_keys SET revoked_at = now() WHERE user_id = %s RETURNING 1", [horde.requester.id])
+
+    refused = [
+        horde.submit(horde={"operation_key": KEY}),
+        horde.submit(),
+        horde.submit_text(),
+        horde.call("GET", f"generate/text/request/{request_id}", api_key=horde.requester.api_key),
+    ]
+
+    assert [(status, body["rc"]) for status, body in refused] == [(401, "InvalidAPIKey")] * 4
+
+
 class TestSharedKeys:
     """A shared key asks in its owner's name, up to what it may spend."""
 

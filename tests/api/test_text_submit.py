@@ -343,3 +343,36 @@ def test_begins_in_the_queue_where_its_user_stands(horde: Horde, kudos: int, is_
 
     started = one_value("SELECT order_key + 50 * floor(extract(epoch FROM created) / 10)::bigint FROM waiting_prompts")
     assert started == seed
+
+
+def test_the_first_listed_model_is_quoted(horde: Horde) -> None:
+    large = "elinas/chronos-70b-v2"
+    quotes = [horde.submit_text(models=models, dry_run=True)[1]["kudos"] for models in ([MODEL], [MODEL, large])]
+
+    assert quotes[0] == quotes[1] < horde.submit_text(models=[large, MODEL], dry_run=True)[1]["kudos"]
+
+
+@pytest.mark.parametrize("changes", [{"trusted_workers": True}, {"workers": "own", "worker_blacklist": True}])
+def test_warns_when_the_workers_it_lets_serve_it_are_not_there(horde: Horde, changes: dict[str, Any]) -> None:
+    one_value("UPDATE users SET is_trusted = false WHERE id = %s RETURNING 1", [horde.owner.id])
+    horde.pop(chat_jobs=None, prompt_jobs=None)
+    own = [str(one_value("SELECT id FROM workers"))]
+    assert "message" not in horde.submit_text(workers=own)[1]
+
+    answer = horde.submit_text(**changes | ({"workers": own} if "workers" in changes else {}))
+
+    assert "No online worker can serve this request now." in answer[1]["message"]
+
+
+@pytest.mark.parametrize("count", [8, 9, 200])
+def test_a_worker_is_found_by_any_of_the_models(horde: Horde, count: int) -> None:
+    horde.pop(chat_jobs=None, prompt_jobs=None)
+    models = [*(f"org/model {number}" for number in range(count - 1)), MODEL]
+
+    status, body = horde.submit_text(models=models)
+
+    assert (status, "message" in body) == (202, False)
+    assert horde.text_status(body["id"])[1]["eligible_workers"] == 1
+    others = horde.submit_text(models=models[:-1])[1]
+    assert "message" in others
+    assert horde.text_status(others["id"])[1]["eligible_workers"] == 0

@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from pytest_django import Settings
 
 from billing_app.selectors import ledger
-from hordechat.infra import clock
+from hordechat.infra import clock, redis
+from hordechat.model_reference import published, reference, refresh
+from hordechat.model_reference.reference import ProcessCopy
 from requests_app.services import expiry
 from tests.horde import MODEL, TRACES, Answer, Horde, chat_body, count_rows, make_person, one_value
 
@@ -152,6 +156,27 @@ def test_the_cap_is_judged_before_anything_is_held(horde: Horde) -> None:
     assert count_rows(*TRACES) == before
 
 
+def test_nothing_is_held_for_what_costs_nothing(
+    horde: Horde, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 101 tokens of a model of a hundred thousand parameters cost less than half a hundredth.
+    file = tmp_path / "reference.json"
+    file.write_bytes(orjson.dumps({"own/Tiny": {"parameters": 100_000, "nsfw": False}}))
+    settings.HORDE = settings.HORDE.model_copy(update={"text_model_reference": str(file)})
+    redis.marks().delete(published.KEY)
+    refresh.refresh(now=clock.now())
+    copy = ProcessCopy(place=str(file))
+    copy.take_published()
+    monkeypatch.setattr(reference, "_copy", copy)
+    horde.pop(models=["own/Tiny"], model_id="own/Tiny")
+
+    assert submit(horde, tokens=101, model="own/Tiny")[0] == 202
+
+    redis.marks().delete(published.KEY)
+    assert one_value("SELECT upfront_kudos IS NULL FROM waiting_prompts") is True
+    assert held(horde) == 0
+
+
 class TestTheEndOfAHold:
     """It ends once, with the request, whatever ends that."""
 
@@ -228,6 +253,39 @@ class TestText:
         assert lowered[0] == 202
         assert one_value("SELECT max_length FROM waiting_prompts") == 100
         assert one_value("SELECT upfront_kudos FROM waiting_prompts") is None
+
+    def test_it_is_never_lengthened_and_takes_slow_workers_then(self, horde: Horde) -> None:
+        self.worker(horde)
+        poor = make_person("poor")
+        sent: dict[str, Any] = {"params": {"max_length": 64}, "models": [MODEL], "slow_workers": False}
+
+        assert horde.submit_text(api_key=poor.api_key, **sent)[1]["rc"] == "KudosUpfront"
+        assert horde.submit_text(api_key=poor.api_key, allow_downgrade=True, **sent)[0] == 202
+        assert one_value("SELECT (max_length, slow_workers, upfront_kudos)::text FROM waiting_prompts") == "(64,t,)"
+
+    def test_lowered_it_is_quoted_and_served_as_what_it_became(self, horde: Horde) -> None:
+        horde.pop(chat_jobs=None, prompt_jobs=None, max_length=100, max_context_length=8192)
+        poor = make_person("poor")
+        sent: dict[str, Any] = {"models": [MODEL], "api_key": poor.api_key}
+
+        status, lowered = horde.submit_text(params={"max_length": 512}, allow_downgrade=True, **sent)
+
+        assert status == 202
+        length = one_value("SELECT max_length FROM waiting_prompts")
+        assert lowered.keys() == {"id", "kudos"}, "a worker can serve it now"
+        assert lowered["kudos"] == horde.submit_text(params={"max_length": length}, dry_run=True, **sent)[1]["kudos"]
+        assert one_value("SELECT quoted_kudos FROM waiting_prompts") == Decimal(lowered["kudos"])
+
+    def test_a_shared_key_with_too_little_left_lowers_it_like_its_owner(self, horde: Horde) -> None:
+        self.worker(horde)
+        key = horde.share_key(horde.requester, left_kudos=24)
+        sent: dict[str, Any] = {"params": {"max_length": 512}, "models": [MODEL], "api_key": key}
+
+        assert horde.submit_text(**sent)[1]["rc"] == "SharedKeyInsufficientKudos"
+        assert horde.submit_text(allow_downgrade=True, **sent)[0] == 202
+        assert one_value("SELECT max_length FROM waiting_prompts") == 100
+        assert held(horde) == 0
+        assert one_value("SELECT left_kudos FROM shared_keys") == 23
 
     def test_it_is_not_lowered_when_they_can(self, horde: Horde) -> None:
         self.worker(horde)

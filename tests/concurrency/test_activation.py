@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,14 +20,15 @@ from billing_app.rules import pricing
 from billing_app.selectors import ledger
 from hordechat.contract.vocabulary import Conformance
 from hordechat.infra import clock
+from requests_app.errors import TooManyPrompts
 from requests_app.rules.needs import Needs
 from requests_app.rules.targeting import Targeting
-from requests_app.selectors import submitter
+from requests_app.selectors import requesters
 from requests_app.services import activation, expiry
 from requests_app.services.activation import ChatParts, NewRequest, Operation
 from requests_app.services.upfront import Upfront
-from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
-from tests.races import at_once, codes
+from tests.horde import MODEL, TRACES, Answer, Horde, count_rows, make_person, one_value
+from tests.races import at_once, codes, slow_writes
 
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
 HELD = Decimal(500)
@@ -59,13 +61,13 @@ def new_request(*, key: str | None = KEY, fingerprint: str = "a" * 64, is_held: 
 
 
 def store(horde: Horde, request: NewRequest) -> UUID:
-    payer = submitter.find(api_key=horde.requester.api_key, models=[MODEL])
-    return activation.store(request, submitter=payer, now=clock.now())
+    requester = requesters.find(api_key=horde.requester.api_key, models=[MODEL])
+    return activation.store(request, requester=requester, now=clock.now())
 
 
 def activate(horde: Horde, request_id: UUID, request: NewRequest) -> bool:
-    payer = submitter.find(api_key=horde.requester.api_key, models=[MODEL])
-    return activation.activate(request_id, request, submitter=payer, now=clock.now())
+    requester = requesters.find(api_key=horde.requester.api_key, models=[MODEL])
+    return activation.activate(request_id, request, requester=requester, now=clock.now())
 
 
 def held(horde: Horde) -> Decimal:
@@ -104,8 +106,8 @@ def test_a_stored_request_is_claimed_queued_and_taxed_by_its_activation(committe
 
 
 def test_both_forms_leave_the_same_rows(committed_horde: Horde) -> None:
-    payer = submitter.find(api_key=committed_horde.requester.api_key, models=[MODEL])
-    activation.activate_at_once(new_request(), submitter=payer, now=clock.now())
+    requester = requesters.find(api_key=committed_horde.requester.api_key, models=[MODEL])
+    activation.activate_at_once(new_request(), requester=requester, now=clock.now())
     tables = ("waiting_prompts", "queue_rows", "holds", "transfers")
     at_once_rows = {table: rows_of(table) for table in tables}
     with connection.cursor() as cursor:
@@ -120,6 +122,41 @@ def test_both_forms_leave_the_same_rows(committed_horde: Horde) -> None:
     # Transfers cannot be taken back: there is one tax more, like the first.
     assert after.pop("transfers")[-1] == at_once_rows.pop("transfers")[-1]
     assert after == at_once_rows
+
+
+def test_a_shared_key_is_charged_the_tax_once_by_the_activation(committed_horde: Horde) -> None:
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=501)
+    requester = requesters.find(api_key=key, models=[MODEL])
+    spent = "SELECT (left_kudos, used_kudos)::text FROM shared_keys"
+
+    request_id = activation.store(new_request(), requester=requester, now=clock.now())
+    assert one_value(spent) == "(501.00,0.00)"
+
+    assert activation.activate(request_id, new_request(), requester=requester, now=clock.now()) is True
+    assert one_value(spent) == "(500.00,1.00)"
+
+
+def test_as_many_stored_requests_are_activated_as_the_user_may_have(committed_horde: Horde) -> None:
+    one_value("UPDATE users SET concurrency = 3 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
+    request = new_request(key=None)
+    stored = [store(committed_horde, request) for _ in range(8)]
+
+    def finish(request_id: UUID) -> str:
+        try:
+            assert activate(committed_horde, request_id, request) is True
+        except TooManyPrompts:
+            assert activation.discard(request_id, now=clock.now()) is True
+            return "refused"
+        return "active"
+
+    with slow_writes("queue_rows"):
+        ends = at_once(*[partial(finish, request_id) for request_id in stored])
+
+    assert sorted(ends) == ["active"] * 3 + ["refused"] * 5
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'tax'") == 3
+    assert held(committed_horde) == 3 * HELD
+    assert ledger.reconcile().is_sound
 
 
 @pytest.mark.spec("OPK-54")
@@ -222,11 +259,11 @@ import sys, time
 import django
 django.setup()
 from hordechat.infra import clock
-from requests_app.selectors import submitter
+from requests_app.selectors import requesters
 from requests_app.services import activation
 from tests.concurrency.test_activation import MODEL, new_request
-payer = submitter.find(api_key=sys.argv[1], models=[MODEL])
-print(activation.store(new_request(), submitter=payer, now=clock.now()), flush=True)
+requester = requesters.find(api_key=sys.argv[1], models=[MODEL])
+print(activation.store(new_request(), requester=requester, now=clock.now()), flush=True)
 time.sleep(600)
 """
 
@@ -260,15 +297,15 @@ def test_money_for_three_admits_three(committed_horde: Horde, settings: Settings
     committed_horde.pop()
     # 512 tokens of a billion parameters: 24.38 each, above the 25 no debit goes below; the taxes come out of them too.
     each = pricing.upfront_amount([None], max_length=512, n=1)
-    payer = make_person("payer", kudos=25 + 3 * 25 + 3)
+    requester = make_person("requester", kudos=25 + 3 * 25 + 3)
 
-    answers = at_once(*[lambda: committed_horde.submit(max_tokens=512, api_key=payer.api_key)] * 20)
+    answers = at_once(*[lambda: committed_horde.submit(max_tokens=512, api_key=requester.api_key)] * 20)
 
     assert codes(answers) == ["202"] * 3 + ["KudosUpfront"] * 17
     assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
     account = "FROM accounts WHERE user_id = %s AND kind = 'balance'"
-    assert one_value(f"SELECT held_kudos {account}", [payer.id]) == 3 * each
-    assert one_value(f"SELECT posted_kudos - held_kudos - minimum_kudos {account}", [payer.id]) < each
+    assert one_value(f"SELECT held_kudos {account}", [requester.id]) == 3 * each
+    assert one_value(f"SELECT posted_kudos - held_kudos - minimum_kudos {account}", [requester.id]) < each
     assert one_value("SELECT count(*) FROM holds") == 3
     assert ledger.reconcile().is_sound
 
@@ -285,6 +322,24 @@ def test_parallel_uses_of_a_shared_key_never_take_more_than_it_has(committed_hor
     assert count_rows("waiting_prompts") == {"waiting_prompts": 3}
 
 
+def test_requests_lowered_to_what_is_free_do_not_go_on_under_a_used_up_shared_key(committed_horde: Horde) -> None:
+    # Each would need 24.38 and is lowered, since the key has 3 left, of which each takes one of tax.
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=3)
+
+    def submit() -> Answer:
+        return committed_horde.submit_text(
+            api_key=key, allow_downgrade=True, models=[MODEL], params={"max_length": 512}
+        )
+
+    with slow_writes("waiting_prompts"):
+        answers = at_once(*[submit] * 8)
+
+    assert codes(answers) == ["202"] * 3 + ["SharedKeyEmpty"] * 5
+    assert one_value("SELECT (left_kudos, used_kudos)::text FROM shared_keys") == "(0.00,3.00)"
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 3, "queue_rows": 3}
+    assert ledger.reconcile().is_sound
+
+
 def test_chat_and_text_at_once_stay_within_one_limit(committed_horde: Horde) -> None:
     committed_horde.pop()
     one_value("UPDATE users SET concurrency = 7 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
@@ -293,3 +348,18 @@ def test_chat_and_text_at_once_stay_within_one_limit(committed_horde: Horde) -> 
 
     assert codes(answers) == ["202"] * 7 + ["TooManyPrompts"] * 9
     assert one_value("SELECT sum(n) FROM waiting_prompts") == 7
+
+
+def test_another_violation_is_not_taken_for_a_lost_claim(committed_horde: Horde) -> None:
+    committed_horde.pop()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE queue_rows ADD CONSTRAINT injected CHECK (max_length < 65)")
+    try:
+        assert committed_horde.submit(horde={"operation_key": KEY})[0] == 202
+        status, body = committed_horde.submit(max_tokens=65, horde={"operation_key": str(uuid4())})
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE queue_rows DROP CONSTRAINT injected")
+
+    assert (status, body["rc"]) == (500, "InternalServerError")
+    assert count_rows("waiting_prompts") == {"waiting_prompts": 1}

@@ -1,11 +1,14 @@
 """Parallel submissions: a key makes one request, and a limit admits exactly as many as it says."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from billing_app.selectors import ledger
-from tests.horde import Horde, count_rows, one_value
+from requests_app.selectors import requesters
+from requests_app.selectors.requesters import Requester
+from tests.horde import Answer, Horde, count_rows, one_value
 from tests.races import at_once, codes
 
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
@@ -46,3 +49,31 @@ def test_fifty_submissions_against_a_limit_of_thirty_admit_thirty(committed_hord
     assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 30, "queue_rows": 30}
     assert one_value("SELECT count(*) FROM transfers WHERE kind = 'tax'") == 30
     assert ledger.reconcile().is_sound
+
+
+@pytest.mark.spec("OPK-06", "OPK-18")
+@pytest.mark.parametrize("taken", ["the last slot", "the last of a shared key"])
+def test_a_repeat_is_answered_though_the_submission_it_repeats_just_took(
+    committed_horde: Horde, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    committed_horde.pop()
+    one_value("UPDATE users SET concurrency = 1 WHERE id = %s RETURNING 1", [committed_horde.requester.id])
+    key = committed_horde.share_key(committed_horde.requester, left_kudos=Decimal("3.05"))
+    api_key = key if taken == "the last of a shared key" else None
+    find = requesters.find
+    first: list[Answer] = []
+
+    def find_late(**question: Any) -> Requester:
+        # The repeat has not found its key claimed, and now the submission it repeats commits.
+        if not first:
+            monkeypatch.setattr(requesters, "find", find)
+            first.append(committed_horde.submit(api_key=api_key, horde={"operation_key": KEY}))
+            one_value("UPDATE shared_keys SET left_kudos = 0 RETURNING 1")
+        return find(**question)
+
+    monkeypatch.setattr(requesters, "find", find_late)
+    repeat = committed_horde.submit(api_key=api_key, horde={"operation_key": KEY})
+
+    assert [status for status, _ in [*first, repeat]] == [202, 200]
+    assert repeat[1]["id"] == first[0][1]["id"]
+    assert count_rows("waiting_prompts") == {"waiting_prompts": 1}

@@ -1,18 +1,15 @@
-"""Chat bodies for property tests: valid ones, the submissions they parse to, and broken ones."""
+"""Valid bodies for property tests, and the chat submissions they parse to; `broken_bodies` spoils them."""
 
-import copy
 import string
-from random import Random
 from typing import Any
 
-import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from hordechat.contract import chat
 from hordechat.contract.chat import ChatSubmission
 from hordechat.contract.limits import MAX_CHAT_OUTPUT_TOKENS, MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MIN_OUTPUT_TOKENS
-from hordechat.contract.vocabulary import ReasoningEffort
+from hordechat.contract.vocabulary import Capability, ImageTransport, ReasoningEffort
 
 Json = Any
 
@@ -229,91 +226,85 @@ def submissions() -> SearchStrategy[ChatSubmission]:
     return valid_bodies().map(chat.parse)
 
 
-# -- Broken bodies -----------------------------------------------------------------------------------------------------
-
-JUNK: tuple[Json, ...] = (
-    *(None, True, False, 0, -1, 1, 2**63, 2**64 - 1, 2.0**64, 1e300, 0.5, "", "x", "\0", "é" * 70, "json"),
-    *([], {}, [[]], [None], {"": None}, {"type": "text"}, {"type": "function"}, {"role": "tool"}, {"a": {"b": [1]}}),
-    *("user", "tool", "assistant", "function", "image_url", "data:image/png;base64,", "http://", "json_schema"),
+NUMBER_PARAMS = ("temperature", "top_p", "top_a", "typical", "tfs", "min_p", "smoothing_factor", "dynatemp_range")
+TEXT_BODIES = st.fixed_dictionaries(
+    {"prompt": TEXTS.map(lambda text: f"Once {text}")},
+    optional={
+        "params": st.fixed_dictionaries(
+            {},
+            optional={
+                "n": st.integers(1, 3),
+                "max_length": st.integers(MIN_OUTPUT_TOKENS, 80),
+                "max_context_length": st.integers(MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS),
+                **dict.fromkeys(NUMBER_PARAMS, st.floats(0.001, 1)),
+                "rep_pen": st.floats(1, 3),
+                "top_k": st.integers(0, 200),
+                "sampler_order": st.permutations(range(7)),
+                "stop_sequence": st.lists(TEXTS, max_size=3),
+                "singleline": FLAGS,
+            },
+        ),
+        "models": st.lists(st.text(string.printable, min_size=1, max_size=30), max_size=3),
+        **dict.fromkeys(("trusted_workers", "validated_backends", "slow_workers", "dry_run", "allow_downgrade"), FLAGS),
+        "context_fit": st.sampled_from(["ignore", "grow"]),
+        "webhook": st.just("https://example.org/hook"),
+        "extra_source_images": st.just([]),
+        "style": json_values(),
+    },
 )
-KEYS = ("", "role", "content", "type", "name", "tools", "tool_calls", "strict", "properties", "horde", "logprobs", "é")
 
 
-def mutate(body: Json, *, seed: int, changes: int) -> Json:
-    """Return the body with a few places changed: replaced, removed, repeated, renamed, wrapped or filled with junk."""
-    random = Random(seed)
-    changed = copy.deepcopy(body)
-    for _ in range(changes):
-        container = random.choice(_containers(changed))
-        places = list(container) if isinstance(container, dict) else list(range(len(container)))
-        if not places or random.random() < 0.2:
-            _add(container, random)
-            continue
-        place = random.choice(places)
-        match random.randrange(5):
-            case 0:
-                container[place] = copy.deepcopy(random.choice(JUNK))
-            case 1:
-                del container[place]
-            case 2:
-                container[place] = [container[place]]
-            case 3:
-                container[place] = {random.choice(KEYS): container[place]}
-            case _:
-                _add(container, random, value=copy.deepcopy(container[place]))
-    return changed
-
-
-def _containers(value: Json) -> list[Json]:
-    found = [value]
-    for container in found:
-        inner = container.values() if isinstance(container, dict) else container
-        found.extend(item for item in inner if isinstance(item, dict | list))
-    return found
-
-
-def _add(container: Json, random: Random, value: Json = None) -> None:
-    value = copy.deepcopy(random.choice(JUNK)) if value is None else value
-    if isinstance(container, dict):
-        container[random.choice(KEYS)] = value
-    else:
-        container.insert(random.randrange(len(container) + 1), value)
-
-
-def mutated_bodies() -> SearchStrategy[dict[str, Json]]:
-    """Return bodies that are valid JSON objects and mostly not valid chat bodies."""
-    return st.builds(
-        lambda body, seed, changes: mutate(body, seed=seed, changes=changes),
-        valid_bodies(),
-        st.integers(0, 2**32),
-        st.integers(1, 4),
+def pop_bodies(model: str) -> SearchStrategy[Json]:
+    """Return the pops of a worker that takes chat jobs for a model."""
+    return st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["mutated worker", "another mutated worker"]),
+            "models": st.just([model, "other"]),
+            "chat_jobs": st.just(True),
+            "chat_limits": st.fixed_dictionaries(
+                {"max_context_length": st.integers(8192, 2**31 - 1), "max_length": st.integers(1024, 2**31 - 1)},
+                optional={"tools_max_temperature": st.floats(0, 2)},
+            ),
+            # Strict requests, which most are, go to workers with this feature alone.
+            "chat_features": st.lists(st.sampled_from([*Capability, "unheard of"]), max_size=4).map(
+                lambda features: [Capability.PROMPT_OVERFLOW_REFUSED, *features]
+            ),
+            "model_id": st.just(model),
+        },
+        optional={
+            "prompt_jobs": FLAGS,
+            "image_transports": st.lists(st.sampled_from([*ImageTransport, "pigeon"]), max_size=2),
+            "max_length": st.integers(0, 2**31 - 1),
+            "max_context_length": st.integers(0, 2**31 - 1),
+            "bridge_agent": TEXTS,
+            "threads": st.integers(1, 50),
+            "amount": st.integers(1, 20),
+            "nsfw": FLAGS,
+            "softprompts": json_values(),
+        },
     )
 
 
-def mutate_bytes(sent: bytes, *, seed: int, changes: int) -> bytes:
-    """Return the bytes with a few of them flipped, inserted, removed or repeated."""
-    random = Random(seed)
-    changed = bytearray(sent)
-    for _ in range(changes):
-        start = random.randrange(len(changed) + 1)
-        end = start + random.randrange(1, 9)
-        match random.randrange(4):
-            case 0:
-                changed[start:end] = random.randbytes(random.randrange(1, 5))
-            case 1:
-                changed[start:start] = random.choice([b"[", b"{", b'"', b"\\u0000", b"\\ud800", b"1e400", b",", b"99"])
-            case 2:
-                del changed[start:end]
-            case _:
-                changed[start:start] = changed[start:end]
-    return bytes(changed)
-
-
-def mutated_bytes() -> SearchStrategy[bytes]:
-    """Return bytes near those of a valid body."""
-    return st.builds(
-        lambda body, seed, changes: mutate_bytes(orjson.dumps(body), seed=seed, changes=changes),
-        valid_bodies(),
-        st.integers(0, 2**32),
-        st.integers(1, 6),
+def reply_bodies(ids: SearchStrategy[str], model: str) -> SearchStrategy[Json]:
+    """Return replies to a chat job, and the job given back."""
+    reply = st.fixed_dictionaries(
+        {
+            "id": ids,
+            "message": st.fixed_dictionaries(
+                {"role": st.just("assistant"), "content": TEXTS}, optional={"reasoning_content": one_of_none(TEXTS)}
+            ),
+            "finish_reason": st.sampled_from(["stop", "length"]),
+            "model_id": st.just(model),
+        },
+        optional={
+            "state": st.sampled_from(["ok", "censored", "csam"]),
+            "native_finish_reason": TEXTS,
+            **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), st.integers(0, 10**7)),
+            "gen_metadata": json_values(),
+        },
     )
+    fault = st.fixed_dictionaries(
+        {"id": ids, "state": st.just("faulted"), "model_id": st.just(model)},
+        optional={"fault_reason": TEXTS, "generation": st.none() | TEXTS},
+    )
+    return reply | reply | fault

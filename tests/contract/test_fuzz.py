@@ -12,7 +12,7 @@ from hordechat.contract import chat
 from hordechat.contract.json_body import parse_object
 from hordechat.errors import HordeError
 from hordechat.http.refusals import body_of
-from tests.contract.strategies import mutated_bodies, mutated_bytes
+from tests.contract.broken_bodies import mutated_bodies, mutated_bytes
 from tests.speed import loops_of
 
 MAX_CPU_SECONDS = 0.2

@@ -1,7 +1,9 @@
 """What every answer carries, whatever was asked: headers, the one shape of refusals, and the site's own pages."""
 
+import json
 import re
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
@@ -261,6 +263,63 @@ def test_the_description_knows_every_return_code(site: Site) -> None:
     schemas = site.send("GET", "/api/schema/").json["components"]["schemas"]
 
     assert schemas["ErrorCode"]["enum"] == [code.value for code in ErrorCode]
+
+
+def test_the_description_lists_the_refusals_any_route_may_give(site: Site) -> None:
+    paths = site.send("GET", "/api/schema/").json["paths"]
+
+    for method, path in ROUTES:
+        common = {"400"} if path == HEARTBEAT else {"400", "429", "503"}
+        assert common <= set(paths[path][method]["responses"]), path
+        assert ("413" in paths[path][method]["responses"]) == (method == "post"), path
+
+
+def test_the_description_says_that_kudos_are_numbers(site: Site) -> None:
+    schemas = site.send("GET", "/api/schema/").json["components"]["schemas"]
+
+    kudos = {
+        name: property_["type"]
+        for name, schema in schemas.items()
+        for key, property_ in schema.get("properties", {}).items()
+        if key in {"kudos", "evaluating_kudos", "reward"}
+    }
+    assert set(kudos) >= {"ChatStatus", "TextStatus", "UserDetails", "SubmittedAnswer", "QuotedAnswer", "SubmitAnswer"}
+    assert set(kudos.values()) == {"number"}
+
+
+def test_a_repeated_chat_submit_is_answered_as_described(site: Site) -> None:
+    site.pop()
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "a"}], "horde": {"operation_key": str(uuid4())}}
+    first, repeated = (site.post(CHAT, json.dumps(body).encode(), apikey=site.key_of("client")) for _ in range(2))
+    schemas = site.send("GET", "/api/schema/").json["components"]["schemas"]
+    described = schemas["UnqueuedAnswer"]["anyOf"]
+
+    assert (first.status, repeated.status) == (202, 200)
+    assert repeated.json["id"] == first.json["id"]
+    assert described == [{"$ref": f"#/components/schemas/{name}"} for name in ("QuotedAnswer", "SubmittedAnswer")]
+    assert set(schemas["SubmittedAnswer"]["required"]) == set(repeated.json) == {"id", "kudos"}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "multipart/form-data",
+        "multipart/form-data; boundary=" + "a" * 300,
+        "application/x-www-form-urlencoded; charset=utf-16",
+    ],
+    ids=["no boundary", "long boundary", "another encoding"],
+)
+def test_a_form_that_cannot_be_read_is_refused_in_json(site: Site, content_type: str) -> None:
+    headers = {"Cookie": f"csrftoken={'a' * 32}", "Content-Type": content_type}
+
+    assert refusal(site.send("POST", "/admin/login/", b"a=1", headers)) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize("key", ['"\\000aaaaaaaaaaaaaaaa"', "\u00e9\u00ff", "a" * 5000, "' OR 1=1 --"])
+def test_a_session_nobody_has_leads_to_the_login_page(site: Site, key: str) -> None:
+    answer = site.send("GET", "/admin/", headers={"Cookie": f"sessionid={key}".encode("latin-1")})
+
+    assert (answer.status, answer.headers["Location"]) == (302, "/admin/login/?next=/admin/")
 
 
 def test_the_admins_login_page_and_all_it_links_to_are_served_here(site: Site) -> None:

@@ -13,12 +13,14 @@ from typing import Any
 
 import psycopg
 
+from hordechat.errors import ErrorCode
 from hordechat.local import ports, stack
 from hordechat.local.stack import Api
 
 SECONDS = 30
 ANONYMOUS = "0000000000"
 MODEL = "demo/echo"
+RETURN_CODES = {code.value for code in ErrorCode}
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,18 @@ class Site:
 
     def count(self, table: str) -> int:
         """Count the rows of a table in the server's database."""
+        return self.read(f"SELECT count(*) FROM {table}")
+
+    def read(self, statement: str) -> int:
+        """Return the one number of a statement in the server's database."""
         with psycopg.connect(self.database_url) as connection:
-            row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+            row = connection.execute(statement.encode()).fetchone()
         assert row is not None
         return int(row[0])
+
+    def list_errors(self) -> list[str]:
+        """Return the lines the server logged as errors."""
+        return [line for line in self.log.read_text(encoding="utf-8").splitlines() if " ERROR " in line]
 
     def pop(self, *, model: str = MODEL, **changes: object) -> Answer:
         """Pop as a chat worker that serves one model."""
@@ -147,6 +157,14 @@ def refusal(answer: Answer) -> tuple[int, str]:
     """Return status and return code of a refusal, after a look at what every one of them carries."""
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
     assert answer.headers["X-Request-Id"]
-    assert answer.json["message"]
-    assert set(answer.json) <= {"message", "rc", "errors"}
+    assert_refusal(answer.json)
     return answer.status, answer.json["rc"]
+
+
+def assert_refusal(body: dict[str, Any]) -> None:
+    """Hold a body to the one shape of refusals."""
+    assert set(body) <= {"message", "rc", "errors"}, body
+    assert isinstance(body["message"], str)
+    assert body["message"]
+    assert body["rc"] in RETURN_CODES
+    assert all(isinstance(told, str) for told in body.get("errors", {"": ""}).values())

@@ -198,6 +198,15 @@ def test_a_key_submits_twice_a_second_from_wherever() -> None:
     assert Caller("192.0.2.4", api_key="somebody else").call_times(1) == taken(1)
 
 
+def test_all_spellings_of_a_shared_key_share_one_budget() -> None:
+    shared = "dbc97b96-a079-4123-897f-68f1e2278f6a"
+    spellings = [shared, shared.upper(), shared.replace("dbc", "DBC")]
+
+    answers = [Caller(f"192.0.2.{number}", api_key=key).call() for number, key in enumerate(spellings, 1)]
+
+    assert [answer.status_code for answer in answers] == [*taken(2), *refused(1)]
+
+
 @pytest.mark.spec("RLM-15")
 def test_the_anonymous_key_submits_60_times_a_second() -> None:
     callers = [Caller(f"192.0.2.{number}") for number in range(1, 62)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hordechat.contract.chat import Message
 from hordechat.contract.chat.submission import TextPart
-from hordechat.contract.limits import MAX_CHAT_TEXT_BYTES
+from hordechat.contract.limits import MAX_CHAT_TEXT_BYTES, MAX_FOLDED_CHARACTERS
 from hordechat.contract.vocabulary import Role
 from requests_app.errors import CorruptPrompt
 from requests_app.rules.screening import (
@@ -256,3 +256,8 @@ def test_a_filter_that_is_no_pattern_is_left_out_and_logged_by_its_id(caplog: py
     assert {record.getMessage() for record in caplog.records} == {
         "The prompt filter 7 cannot be compiled and is left out: remove it."
     }
+
+
+def test_a_text_whose_characters_fold_into_more_than_is_screened_is_refused_at_once() -> None:
+    with pytest.raises(CorruptPrompt):
+        normalise("\ufdfa" * (MAX_FOLDED_CHARACTERS // 18 + 1))

@@ -99,7 +99,7 @@ class RateLimits:
         if call.api_key is not None:
             is_wide = is_whitelisted or call.api_key == ANONYMOUS_KEY
             key_rates = WIDE_KEY_SUBMIT_RATES if is_wide else KEY_SUBMIT_RATES
-            holder = _hash_of(call.api_key)
+            holder = _hash_of(_one_spelling(call.api_key))
             budgets += [Budget(route, "POST", holder, rate, caller="API key") for rate in key_rates]
         return budgets
 
@@ -120,7 +120,7 @@ def _is_in(address: str | None, networks: tuple[Network, ...]) -> bool:
 
 
 def _one_spelling(value: str) -> str:
-    """Return one text for all spellings of an id, which a view takes for the same."""
+    """Return one text for all spellings of an id or a shared key, which a view takes for the same."""
     try:
         return str(UUID(value))
     except ValueError:

@@ -64,7 +64,19 @@ SELECT request.jobs,
                          AND workers.accepts_prompt_jobs
                          AND NOT workers.maintenance
                          AND workers.last_check_in >= %(online_since)s
-                         AND (cardinality(request.models) = 0 OR workers.models && request.models)
+                         AND (
+                                 cardinality(request.models) = 0
+                              OR CASE
+                                     WHEN cardinality(request.models) <= %(few_models)s
+                                     THEN workers.models && request.models
+                                     ELSE EXISTS (
+                                              SELECT 1
+                                                FROM unnest(workers.models) AS served (model)
+                                                JOIN unnest(request.models) AS wanted (model)
+                                                  ON wanted.model = served.model
+                                          )
+                                 END
+                             )
                          AND workers.max_length >= request.max_length
                          AND workers.max_context_length >= request.max_context_length
                          AND (owner.is_trusted OR NOT request.trusted_workers)

@@ -1,6 +1,8 @@
 -- text_fleet: the online text workers of the requested models, or of any when none is named, in one row: the largest
 -- context among those that serve (null when nobody does), what each of those the request lets serve it offers (length,
 -- context, no features; equal offers once), and which of the workers it names exist.
+-- What two long lists share is asked by a hash of one of them: `&&` compares each with each, which takes seconds for a
+-- request of 200 models and thousands of workers of as many.
 -- Raw for the filtered aggregates in one round trip. Served by the partial index workers_prompt_online.
 SELECT max(workers.max_context_length) AS largest_context,
        coalesce(
@@ -21,5 +23,12 @@ SELECT max(workers.max_context_length) AS largest_context,
    AND workers.last_check_in >= %(online_since)s
    AND (
            cardinality(%(models)s::varchar[]) = 0
-        OR workers.models && %(models)s::varchar[]
+        OR CASE
+               WHEN cardinality(%(models)s::varchar[]) <= %(few_models)s THEN workers.models && %(models)s::varchar[]
+               ELSE EXISTS (
+                        SELECT 1
+                          FROM unnest(workers.models) AS served (model)
+                         WHERE served.model = ANY(%(models)s::varchar[])
+                    )
+           END
        )

@@ -1,9 +1,10 @@
--- submitter: who submits under a key, what they may, and whether the site takes requests: one row always.
+-- requester: who submits under a key, what they may, and whether the site takes requests: one row always.
 -- user_id is null for a key nobody has. A shared key stands for its owner; whether it is used up or over is judged by the
 -- caller. waiting_slots is an early look without a lock at what counts against the user's limit, for the refusal at its
 -- documented place.
 -- Raw because all of it has to come in one round trip. Served by the unique key of api_keys, the primary keys of
--- shared_keys and users, the unique key of accounts and the index on waiting_prompts.user_id.
+-- shared_keys and users, the unique key of accounts, and waiting_prompts_of_user and queue_rows_anonymous, the latter
+-- for user 0, the anonymous one, who is counted by model.
 SELECT coalesce((SELECT maintenance FROM site_modes), false) AS is_in_maintenance,
        users.id AS user_id,
        accounts.id AS account_id,
@@ -43,10 +44,26 @@ SELECT coalesce((SELECT maintenance FROM site_modes), false) AS is_in_maintenanc
   LEFT JOIN accounts ON accounts.user_id = users.id AND accounts.kind = 'balance'
  CROSS JOIN LATERAL (
            SELECT coalesce(sum(n), 0)::integer AS waiting_slots
-             FROM waiting_prompts
-            WHERE user_id = users.id
-              AND n > 0
-              AND NOT faulted
-              AND (users.id <> %(anonymous)s OR cardinality(%(models)s::varchar[]) = 0
-                   OR waiting_prompts.models && %(models)s::varchar[])
+             FROM (
+                      SELECT n
+                        FROM waiting_prompts
+                       WHERE (users.id <> 0 OR cardinality(%(models)s::varchar[]) = 0)
+                         AND user_id = users.id
+                         AND n > 0
+                         AND active
+                         AND NOT faulted
+                       UNION ALL
+                      SELECT n
+                        FROM waiting_prompts
+                       WHERE users.id = 0
+                         AND id IN (
+                                 SELECT request_id
+                                   FROM queue_rows
+                                  WHERE user_id = 0
+                                    AND model = ANY(%(models)s::varchar[])
+                             )
+                         AND n > 0
+                         AND active
+                         AND NOT faulted
+                  ) AS waiting
        ) AS queue

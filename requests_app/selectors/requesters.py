@@ -12,7 +12,7 @@ from hordechat.infra import sql
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submitter:
+class Requester:
     """The user who pays, the key they or somebody else called with, and whether the site takes requests."""
 
     is_in_maintenance: bool
@@ -41,17 +41,16 @@ class Submitter:
         return self.user_id == ANONYMOUS_USER_ID
 
 
-def find(*, api_key: str, models: Sequence[str]) -> Submitter:
+def find(*, api_key: str, models: Sequence[str]) -> Requester:
     """Return who submits; `models` narrows what counts as waiting for the anonymous user, who is many people."""
     found = sql.find_one(
-        sql.load(__file__, "submitter.sql"),
+        sql.load(__file__, "requester.sql"),
         {
             "key_hashes": keys.candidate_hashes(api_key),
             "shared_key_id": keys.parse_shared(api_key),
             "models": list(models),
-            "anonymous": ANONYMOUS_USER_ID,
         },
-        Submitter,
+        Requester,
     )
-    assert found is not None, "submitter.sql always returns one row"
+    assert found is not None, "requester.sql always returns one row"
     return found
