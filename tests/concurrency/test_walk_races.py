@@ -323,17 +323,17 @@ def test_a_pop_against_the_expiry(committed_horde: Horde, attempt: int) -> None:
 
 def test_sweeping_twice_at_once_aborts_each_lapsed_lease_once(committed_horde: Horde) -> None:
     committed_horde.pop()
-    for _ in range(30):
+    for _ in range(20):
         committed_horde.submit()
         committed_horde.pop()
     late = clock.now() + timedelta(seconds=200)
 
     counts = at_once(*[lambda: faults.abort_lapsed(now=late)] * 2)
 
-    assert sum(counts) == 30
-    assert one_value("SELECT aborted_jobs FROM workers") == 30
-    assert count_rows("queue_rows") == {"queue_rows": 30}
-    assert one_value("SELECT count(*) FROM waiting_prompts WHERE n = 1") == 30
+    assert sum(counts) == 20
+    assert one_value("SELECT aborted_jobs FROM workers") == 20
+    assert count_rows("queue_rows") == {"queue_rows": 20}
+    assert one_value("SELECT count(*) FROM waiting_prompts WHERE n = 1") == 20
 
 
 def test_expiring_twice_at_once_deletes_each_request_once(committed_horde: Horde) -> None:

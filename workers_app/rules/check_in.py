@@ -91,8 +91,8 @@ def find_bad_username(names: Sequence[str]) -> str | None:
 
 
 def ids_of(names: Sequence[str]) -> tuple[int, ...]:
-    """Return the ids of users named as `alias#id`; the id alone counts, aliases are free."""
-    return tuple(user_id for name in names if (user_id := _id_of(name)) is not None)
+    """Return the ids of users named as `alias#id`; the id alone counts, and the anonymous user never does."""
+    return tuple(user_id for name in names if (user_id := _id_of(name)))
 
 
 def _id_of(name: str) -> int | None:

@@ -1,0 +1,122 @@
+"""Many workers pop at once: each slot goes to one of them, nothing servable is hidden, and rewards are paid once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection, connections
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from billing_app.selectors import ledger
+from requests_app.models import QueueRow, Request
+from requests_app.rules import queue_order
+from tests.horde import MODEL, Horde, one_value
+from tests.races import at_once
+
+CONNECTIONS = 16
+REQUESTS = 500
+
+
+@pytest.mark.slow
+def test_sixteen_workers_hand_five_hundred_requests_out_once_each_and_in_order(committed_horde: Horde) -> None:
+    horde = committed_horde
+    one_value("UPDATE users SET concurrency = 500 WHERE id = %s RETURNING 1", [horde.requester.id])
+    for number in range(CONNECTIONS):
+        horde.pop(name=f"worker {number}", prompt_jobs=None)
+    for number in range(REQUESTS):
+        horde.submit() if number % 2 else horde.submit_text(models=[MODEL])
+    order = list(Request.objects.order_by("-order_key", "created", "id").values_list("id", flat=True))
+    handed: list[str] = []
+    lock = threading.Lock()
+
+    def work(number: int) -> int:
+        taken = 0
+        try:
+            while (body := horde.pop(name=f"worker {number}", prompt_jobs=None)[1])["id"] is not None:
+                taken += 1
+                with lock:
+                    handed.append(body["id"])
+        finally:
+            connections.close_all()
+        return taken
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        taken = list(pool.map(work, range(CONNECTIONS)))
+
+    assert sum(taken) == len(set(handed)) == REQUESTS, "each slot once, and no servable request was hidden"
+    assert one_value("SELECT sum(n) FROM waiting_prompts") == 0
+    assert one_value("SELECT count(*) FROM queue_rows") == 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id::text, request_id FROM processing_gens")
+        request_of = dict(cursor.fetchall())
+    places = {request_id: place for place, request_id in enumerate(order)}
+    displaced = [abs(places[request_of[generation_id]] - place) for place, generation_id in enumerate(handed)]
+    assert max(displaced) <= 2 * CONNECTIONS, "in order, up to as many as are popping at the same moment"
+
+
+def test_a_batch_and_single_pops_share_the_slots_of_one_request(committed_horde: Horde) -> None:
+    committed_horde.queued_text(params={"n": 20}, models=[MODEL])
+    for number in range(8):
+        committed_horde.pop_text(name=f"worker {number}", models=["org/other"])
+
+    answers = at_once(
+        *[
+            lambda number=number: committed_horde.pop_text(name=f"worker {number}", amount=3 if number % 2 else 1)
+            for number in range(8)
+        ]
+    )
+
+    ids = [generation_id for _, body in answers for generation_id in body["ids"]]
+    assert len(set(ids)) == len(ids) == 16
+    assert one_value("SELECT n FROM waiting_prompts") == 4
+    assert one_value("SELECT count(*) FROM processing_gens") == 16
+
+
+def test_pops_at_the_same_moment_are_rewarded_once(committed_horde: Horde) -> None:
+    committed_horde.pop()
+    one_value(
+        "UPDATE workers SET uptime_seconds = 590, last_check_in = last_check_in - interval '40 seconds' RETURNING 1"
+    )
+
+    answers = at_once(*[committed_horde.pop] * 8)
+
+    assert {status for status, _ in answers} == {200}
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'uptime'") == 1
+    assert committed_horde.kudos(committed_horde.owner) == Decimal("27.50")
+    assert ledger.reconcile().is_sound
+
+
+AGES = st.integers(0, 3000)
+BALANCES = st.integers(-50, 5000)
+
+
+@pytest.mark.django_db
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mix=st.lists(st.tuples(AGES, BALANCES), min_size=2, max_size=12))
+def test_the_order_is_that_of_balances_that_age_by_fifty_each_ten_seconds(
+    horde: Horde, mix: list[tuple[int, int]]
+) -> None:
+    """Compare with a naive model: every ten seconds of the clock each waiting request gains 50."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM processing_gens")
+        cursor.execute("DELETE FROM queue_rows")
+        cursor.execute("DELETE FROM waiting_prompts")
+    horde.pop()
+    now = datetime(2026, 1, 1, 12, 0, 7, tzinfo=UTC)
+    naive: list[tuple[int, datetime, str]] = []
+    for age, balance in mix:
+        request_id = horde.submit()[1]["id"]
+        activated = now - timedelta(seconds=age)
+        key = queue_order.order_key(seed=balance, activated_at=activated)
+        QueueRow.objects.filter(request_id=request_id).update(order_key=key, created=activated)
+        Request.objects.filter(id=request_id).update(order_key=key, created=activated)
+        ticks = int(now.timestamp()) // 10 - int(activated.timestamp()) // 10
+        naive.append((-(balance + 50 * ticks), activated, request_id))
+
+    handed = [horde.pop()[1]["id"] for _ in mix]
+
+    requests = [str(one_value("SELECT request_id FROM processing_gens WHERE id = %s", [job])) for job in handed]
+    assert requests == [request_id for *_, request_id in sorted(naive)]
