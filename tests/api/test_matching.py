@@ -1,15 +1,20 @@
 """Which request a pop gets: restrictions, pages, priority users, what it skipped."""
 
-from typing import Any
+import re
+from typing import Any, ClassVar
 from uuid import uuid4
 
+import orjson
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 
+from hordechat.contract import chat
+from requests_app.rules import needs
 from requests_app.selectors.candidates import CANDIDATES_A_PAGE
-from tests.horde import MODEL, Horde, make_person, one_value
+from tests.horde import MODEL, Horde, chat_body, make_person, one_value
+from workers_app.rules.capabilities import mask_of
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 EVERYTHING = [
@@ -225,6 +230,7 @@ class TestPriority:
 class TestPages:
     """A full page of what the worker may not take does not hide what it may."""
 
+    @pytest.mark.spec("ELG-02")
     def test_what_is_behind_a_page_of_restricted_requests_is_found(self, horde: Horde) -> None:
         stranger = make_person("stranger")
         one_value("UPDATE users SET concurrency = 500 WHERE id = %s RETURNING 1", [horde.requester.id])
@@ -297,3 +303,76 @@ def test_a_worker_that_is_named_by_no_id_is_nobodys(horde: Horde) -> None:
     horde.pop()
 
     assert horde.submit(horde={"only": [str(uuid4())]})[1]["rc"] == "WorkerNotFound"
+
+
+@pytest.mark.spec("REQ-03")
+def test_whichever_of_the_models_a_worker_runs_serves_the_request(horde: Horde) -> None:
+    for model in (MODEL, "org/b"):
+        horde.pop(name=model, models=[model], model_id=model)
+    for _ in range(2):
+        horde.submit(model=None, models=[MODEL, "org/b"])
+    assert one_value("SELECT models FROM waiting_prompts LIMIT 1") == [MODEL, "org/b"]
+
+    served = [horde.pop(name=model, models=[model], model_id=model)[1]["model"] for model in ("org/b", MODEL)]
+
+    assert served == ["org/b", MODEL]
+    assert horde.pop(name=MODEL)[1]["id"] is None
+
+
+@pytest.mark.spec("GUA-07")
+def test_a_single_call_may_be_declared(horde: Horde) -> None:
+    horde.pop(chat_features=["single_tool_call_enforced", "prompt_overflow_refused"])
+
+    assert one_value("SELECT chat_features FROM workers") == ["prompt_overflow_refused", "single_tool_call_enforced"]
+
+
+class TestImages:
+    """A request with an image goes to a worker that has seen to it, by a mark made when it was created."""
+
+    IMAGE: ClassVar = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]}
+
+    def queued(self, horde: Horde) -> str:
+        """Queue a request, and give it the image that cannot be submitted yet."""
+        request_id = horde.queued()
+        mask = mask_of(("vision", "prompt_overflow_refused"))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE waiting_prompts SET messages = %s, feature_mask = %s, chat_required_features = %s",
+                [orjson.dumps([self.IMAGE]).decode(), mask, ["prompt_overflow_refused", "vision"]],
+            )
+            cursor.execute("UPDATE queue_rows SET feature_mask = %s", [mask])
+        return request_id
+
+    @pytest.mark.spec("ELG-07", "ELG-08", "ELG-10", "FTR-12")
+    @pytest.mark.parametrize("transports", [None, [], ["messages_url"]])
+    def test_not_to_one_without_a_transport(self, horde: Horde, transports: list[str] | None) -> None:
+        request_id = self.queued(horde)
+        seeing: dict[str, Any] = {"chat_features": ["vision", "prompt_overflow_refused"]}
+
+        with CaptureQueriesContext(connection) as captured:
+            body = horde.pop(**seeing, image_transports=transports)[1]
+
+        assert (body["id"], body["skipped"]) == (None, {}), "the queue's statement returns none"
+        [asked] = [query["sql"] for query in captured if query["sql"].startswith("-- candidates")]
+        assert re.search(r"\bmessages\b", asked) is None
+        assert request_of(horde.pop(**seeing, image_transports=["base64"])[1]["id"]) == request_id
+
+    @pytest.mark.spec("ELG-09")
+    @pytest.mark.parametrize(
+        "messages",
+        [
+            [IMAGE],
+            [{"role": "user", "content": "image_url"}, IMAGE],
+            [{"role": "user", "content": [{"type": "text", "text": "image_url"}]}],
+            [{"role": "user", "content": '{"type": "image_url"}'}],
+        ],
+    )
+    @pytest.mark.django_db
+    def test_the_mark_agrees_with_the_messages(self, messages: list[dict[str, object]]) -> None:
+        submission = chat.parse(chat_body(messages=messages))
+        stored = orjson.dumps([message.as_json() for message in submission.messages]).decode()
+
+        is_marked = bool(needs.needs_of(submission, messages=submission.messages).feature_mask & mask_of(("vision",)))
+
+        contained = '[{"content": [{"type": "image_url"}]}]'
+        assert one_value("SELECT %s::jsonb @> %s::jsonb", [stored, contained]) is is_marked

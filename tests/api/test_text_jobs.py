@@ -103,7 +103,7 @@ def test_a_batch_has_one_model_that_both_sides_name(horde: Horde) -> None:
     assert horde.pop_text(models=["org/c"])[1]["model"] == "org/c"
 
 
-@pytest.mark.spec("DCL-09", "ELG-25", "ELG-23")
+@pytest.mark.spec("DCL-09", "ELG-25", "ELG-23", "RTE-20")
 def test_each_family_goes_to_the_workers_that_take_it(horde: Horde) -> None:
     horde.queued()
     horde.queued_text(models=[MODEL])

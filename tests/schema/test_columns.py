@@ -94,7 +94,7 @@ SELECT concat_ws(
         pytest.param(
             "processing_gens.over_capacity_at_assignment",
             "boolean NOT NULL DEFAULT false",
-            marks=pytest.mark.spec("SCM-43"),
+            marks=pytest.mark.spec("SCM-43", "SPD-26"),
         ),
     ],
 )
@@ -125,8 +125,8 @@ def test_defaults_fill_a_row_that_raw_sql_inserts_without_them() -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        pytest.param("messages", marks=pytest.mark.spec("SCM-02")),
-        pytest.param("chat_extras", marks=pytest.mark.spec("SCM-06")),
+        pytest.param("messages", marks=pytest.mark.spec("SCM-02", "FTR-26")),
+        pytest.param("chat_extras", marks=pytest.mark.spec("SCM-06", "FTR-26")),
     ],
 )
 def test_the_orm_leaves_a_document_in_the_database_until_it_is_asked_for(column: str) -> None:
@@ -152,8 +152,8 @@ def test_the_orm_leaves_a_document_in_the_database_until_it_is_asked_for(column:
 @pytest.mark.parametrize(
     "column",
     [
-        pytest.param("messages", marks=pytest.mark.spec("SCM-02")),
-        pytest.param("chat_extras", marks=pytest.mark.spec("SCM-06")),
+        pytest.param("messages", marks=pytest.mark.spec("SCM-02", "FTR-26")),
+        pytest.param("chat_extras", marks=pytest.mark.spec("SCM-06", "FTR-26")),
     ],
 )
 def test_no_raw_statement_but_the_claim_reads_a_document(column: str) -> None:
