@@ -131,12 +131,14 @@ class Site:
 
     def take_job(self) -> Job:
         """Queue a chat request for a model of its own, and pop it."""
-        model = f"demo/{secrets.token_hex(4)}"
-        self.pop(model=model)
+        model, worker = f"demo/{secrets.token_hex(4)}", "worker of many models"
+        self.pop(model=model, name=worker)
         body = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 16}
         submitted = self.post("/api/v2/generate/chat/async", json.dumps(body).encode(), apikey=self.key_of("client"))
         assert submitted.status == 202, submitted.body
-        return Job(request_id=submitted.json["id"], generation_id=self.pop(model=model).json["id"], model=model)
+        return Job(
+            request_id=submitted.json["id"], generation_id=self.pop(model=model, name=worker).json["id"], model=model
+        )
 
 
 def read_answer(connection: socket.socket) -> Answer:
