@@ -7,9 +7,6 @@ from uuid import UUID
 
 from hordechat.errors import ErrorCode, HordeError
 
-MAX_TOLD_TIMEOUT_SECONDS = 4 * 24 * 3600
-"""Of a longer time-out the refusal does not tell how long it lasts."""
-
 
 class UnknownChatModel(HordeError):
     """Nobody knows the model: the reference lacks it and no online worker declared it."""
@@ -170,16 +167,6 @@ class MaintenanceMode(HordeError):
 
     def __init__(self) -> None:
         super().__init__("The horde is in maintenance mode and takes no new requests. Please try again later.")
-
-
-class AddressTimedOut(HordeError):
-    """Requests from this address are refused for a while."""
-
-    code: ClassVar = ErrorCode.TIMEOUT_ADDRESS
-
-    def __init__(self, *, seconds: int) -> None:
-        wait = "" if seconds > MAX_TOLD_TIMEOUT_SECONDS else f" for another {seconds} seconds"
-        super().__init__(f"Requests from your address are refused{wait}.")
 
 
 class KudosUpfront(HordeError):

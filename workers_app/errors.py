@@ -4,6 +4,19 @@ from typing import ClassVar
 
 from hordechat.errors import ErrorCode, HordeError
 
+MAX_TOLD_TIMEOUT_SECONDS = 4 * 24 * 3600
+"""Of a longer time-out the refusal does not tell how long it lasts."""
+
+
+class AddressTimedOut(HordeError):
+    """Requests from this address are refused for a while."""
+
+    code: ClassVar = ErrorCode.TIMEOUT_ADDRESS
+
+    def __init__(self, *, seconds: int) -> None:
+        wait = "" if seconds > MAX_TOLD_TIMEOUT_SECONDS else f" for another {seconds} seconds"
+        super().__init__(f"Requests from your address are refused{wait}.")
+
 
 class AnonymousForbiddenWorker(HordeError):
     """The anonymous user cannot run workers."""

@@ -55,7 +55,7 @@ TEXT_HEAD = """\
 # Text requests
 
 `POST /api/v2/generate/text/async` takes a prompt. Unknown keys are ignored here, and types are as strict as above; null
-is no value. No worker is handed a text request yet: it waits until it expires.
+is no value.
 
 ```
 curl -s http://127.0.0.1:7001/api/v2/generate/text/async -H 'apikey: 0000000000' -H 'Content-Type: application/json' \\
@@ -225,7 +225,7 @@ def _unserved() -> str:
     return (
         "## Not served yet\n\n"
         "These keys are judged as above and then refused by name, unless they are at their default or without effect: "
-        f"{paths}, and tool messages and tool calls in the history.\n"
+        f"{paths}.\n"
     )
 
 

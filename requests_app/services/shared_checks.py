@@ -7,8 +7,9 @@ from uuid import UUID
 from billing_app.errors import DeletedUser, InvalidApiKey, SharedKeyEmpty, SharedKeyExpired
 from hordechat.contract.limits import MAX_NAMED_WORKERS
 from hordechat.infra import address_timeouts
-from requests_app.errors import AddressTimedOut, MaintenanceMode, TooManyPrompts, WorkerNotFound
+from requests_app.errors import MaintenanceMode, TooManyPrompts, WorkerNotFound
 from requests_app.selectors.requesters import Requester
+from workers_app.errors import AddressTimedOut
 
 
 def require_open_site(requester: Requester) -> None:

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 
 from hordechat.contract import chat
+from hordechat.infra import address_timeouts, clock
 from requests_app.rules import needs
 from requests_app.selectors.candidates import CANDIDATES_A_PAGE
 from tests.horde import MODEL, Horde, chat_body, make_person, one_value
@@ -264,6 +265,17 @@ class TestCheckIn:
         one_value("UPDATE users SET is_flagged = true WHERE id = %s RETURNING 1", [horde.owner.id])
 
         assert horde.pop()[1]["rc"] == "WorkerFlaggedMaintenance"
+
+    def test_an_address_in_a_time_out_is_served_nothing(self, horde: Horde) -> None:
+        horde.pop()
+        address_timeouts.put("127.0.0.1", seconds=60, now=clock.now())
+        try:
+            assert horde.pop()[0] == 200, "inside the window nobody asks"
+            assert horde.pop(name="new")[1]["rc"] == "TimeoutIP"
+            one_value("UPDATE workers SET last_check_in = now() - interval '31 s' RETURNING 1")
+            assert horde.pop()[1]["rc"] == "TimeoutIP"
+        finally:
+            address_timeouts.remove("127.0.0.1")
 
     @pytest.mark.parametrize("name", ["my Colab", "TPU-1", "agoogleb"])
     def test_reserved_words_are_refused_in_a_new_name(self, horde: Horde, name: str) -> None:

@@ -22,10 +22,11 @@ from hordechat.contract.limits import (
 )
 from hordechat.contract.pop import PopBody
 from hordechat.contract.refusals import BadRequest
-from hordechat.infra import sql
+from hordechat.infra import address_timeouts, sql
 from hordechat.infra.transactions import retry_on_conflict
 from hordechat.model_reference import reference
 from workers_app.errors import (
+    AddressTimedOut,
     AnonymousForbiddenWorker,
     InvalidPriorityUsername,
     TooManySameAddresses,
@@ -60,11 +61,15 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
     Raises, in this order:
         InvalidApiKey, DeletedUser, WorkerFlaggedMaintenance, AnonymousForbiddenWorker: whose key it is.
         WrongCredentials: the name belongs to another user's worker.
+        AddressTimedOut: the connection's address is refused for a while.
         BadRequest: a new worker's name holds a reserved word, or a model is somebody else's.
         TooManyWorkers, TooManyWorkersTrusted, TooManySameAddresses: a new worker is one too many.
         InvalidPriorityUsername, InvalidPayload, ChatDeclarationInvalid: the declaration (DCL-27..36).
     """
     facts = _get_facts(api_key=api_key, worker_name=pop.name, now=now)
+    if facts.last_check_in is None or not is_inside_window(last_check_in=facts.last_check_in, now=now):
+        # Not inside the window: the pops that come every few seconds ask nothing but the database.
+        _require_no_timeout(address, now=now)
     if facts.worker_id is None:
         _require_room(facts, name=pop.name, address=address)
     if (model := find_foreign_model(pop.models, owner=facts.unique_alias)) is not None:
@@ -119,6 +124,12 @@ def _get_facts(*, api_key: str, worker_name: str, now: datetime) -> PopFacts:
     if facts.owner_id is not None and facts.owner_id != facts.user_id:
         raise WrongCredentials(worker_name=worker_name)
     return facts
+
+
+def _require_no_timeout(address: str | None, *, now: datetime) -> None:
+    seconds = address_timeouts.find_seconds_left(address, now=now)
+    if seconds is not None:
+        raise AddressTimedOut(seconds=seconds)
 
 
 def _require_room(facts: PopFacts, *, name: str, address: str | None) -> None:
