@@ -107,6 +107,19 @@ def _pop_once(api_key: str, body: Mapping[str, Any]) -> object:
     return pop.assign_next(api_key=api_key, pop=contract.parse(body), address=None, now=clock.now())
 
 
+def _explain(api_key: str, body: Mapping[str, Any]) -> None:
+    """Print how PostgreSQL reads the candidates of a pop."""
+    from django.db import connection  # noqa: PLC0415 - needs the settings
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415 - the same
+
+    with CaptureQueriesContext(connection) as captured:
+        _pop_once(api_key, body)
+    [statement] = [query["sql"] for query in captured if query["sql"].startswith("-- candidates")]
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) " + statement)
+        print("\n".join(row[0] for row in cursor.fetchall()))
+
+
 def _time(call: Callable[[], object], *, pops: int) -> list[float]:
     for _ in range(WARM_UP_POPS):
         call()
@@ -159,6 +172,8 @@ def measure(environment: Mapping[str, str], options: argparse.Namespace) -> list
             if is_behind:
                 _empty("seed")
         waiting -= 2 * spent
+        if options.explain and length == options.lengths[-1]:
+            _explain(owner.api_key, worker)
         print(f"measured at {length:,} queued", file=sys.stderr, flush=True)
     return [
         Line(
@@ -202,6 +217,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="N,N…",
         help="how many requests wait, ascending (100,10000,100000,1000000)",
     )
+    parser.add_argument("--explain", action="store_true", help="print the plan behind the longest queue too")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     options = parser.parse_args(arguments)
     if options.pops <= 0 or list(options.lengths) != sorted(set(options.lengths)) or options.lengths[0] <= 0:

@@ -280,7 +280,9 @@ class Generation(models.Model):
                 fields=["deadline"],
                 condition=models.Q(generation__isnull=True, faulted=False),
                 name="processing_gens_pending",
-            )
+            ),
+            # Which requests a paused worker got fakes of.
+            models.Index(fields=["request", "worker"], condition=models.Q(fake=True), name="processing_gens_fakes"),
         ]
 
     def __str__(self) -> str:

@@ -25,8 +25,9 @@ from hordechat.local.refusals import Refused
 READY_SECONDS = 90
 POLL_SECONDS = 0.1
 REQUEST_SECONDS = 10
-REQUESTS_PER_THREAD = 8
-"""How many requests may wait for each thread before granian stops taking connections."""
+CONNECTIONS_PER_PROCESS = 512
+"""How many connections a process keeps before granian takes no more. Each bridge keeps one, and it counts while nothing
+is asked on it; what is asked waits for a thread."""
 
 GRANIAN = ("--interface", "wsgi", "--host", ports.HOST, "--no-ws", "--respawn-failed-workers")
 WORKER_KILL_SECONDS = 5
@@ -132,7 +133,7 @@ class Api(Service):
         self.url = f"http://{ports.HOST}:{port}"
         self.instance_id = secrets.token_hex(8)
         command = ["-m", "granian", *GRANIAN, "--port", str(port), "--workers", str(workers)]
-        command += ["--blocking-threads", str(threads), "--backpressure", str(threads * REQUESTS_PER_THREAD)]
+        command += ["--blocking-threads", str(threads), "--backpressure", str(CONNECTIONS_PER_PROCESS)]
         command += ["--workers-kill-timeout", str(WORKER_KILL_SECONDS), "hordechat.wsgi:application"]
         own = {"HORDE_PORT": str(port), "HORDE_URL": self.url, "HORDE_INSTANCE_ID": self.instance_id}
         pool = {"HORDE_DATABASE_POOL_SIZE": str(threads)}

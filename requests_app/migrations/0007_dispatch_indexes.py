@@ -1,4 +1,4 @@
-"""The index behind "what do these users have waiting", built while the table is in use."""
+"""The indexes behind "what do these users have waiting" and "did this worker get a fake", built while in use."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
@@ -14,6 +14,12 @@ class Migration(migrations.Migration):
             model_name="queuerow",
             index=models.Index(
                 "user_id", models.F("order_key").desc(), "created", "request", name="queue_rows_of_user"
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="generation",
+            index=models.Index(
+                fields=["request", "worker"], condition=models.Q(fake=True), name="processing_gens_fakes"
             ),
         ),
     ]
