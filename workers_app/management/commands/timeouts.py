@@ -7,16 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hordechat.infra import address_timeouts, clock
 from hordechat.infra.address_timeouts import AddressTimeout, BadNetwork, TimeoutsUnreachable
+from workers_app.management.arguments import MOST_HOURS, hours
 
-MOST_HOURS = 720
 SECONDS_AN_HOUR = 60 * 60
-
-
-def hours(text: str) -> int:
-    """Read how many hours are wanted."""
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MOST_HOURS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours from 1 to {MOST_HOURS}")
-    return int(text)
 
 
 class Command(BaseCommand):
