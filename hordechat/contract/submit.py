@@ -205,6 +205,11 @@ class _Metadata(StrictModel):
     value: Literal["csam"]
     ref: str | None = Field(None, max_length=MAX_METADATA_REFERENCE_CHARACTERS)
 
+    def as_json(self) -> dict[str, object]:
+        """Return the entry as it is stored, NUL characters replaced: the database's JSON holds none."""
+        entry: dict[str, object] = {"type": self.type, "value": self.value}
+        return entry if self.ref is None else entry | {"ref": without_nul(self.ref)}
+
 
 class _TextReplyBody(StrictModel):
     gen_metadata: Annotated[list[_Metadata], Field(fail_fast=True, max_length=MAX_METADATA)] = []
@@ -240,7 +245,7 @@ def read_text_reply(submit: SubmitBody) -> TextReply:
     return TextReply(
         text=without_nul(submit.generation),
         seed=submit.seed,
-        metadata=tuple(each.model_dump(exclude_none=True) for each in found),
+        metadata=tuple(each.as_json() for each in found),
         state=GenerationState.CSAM if is_reported else GenerationState(submit.state),
     )
 

@@ -9,7 +9,8 @@ from django.db import transaction
 
 from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
-from requests_app.selectors import lapsed
+from requests_app.selectors import lapsed, progress
+from requests_app.services import upfront
 
 SWEEP_BATCH_ROWS = 200
 
@@ -26,6 +27,9 @@ class GivenBack:
     """The row of `give_back.sql`."""
 
     generation_id: UUID
+    request_id: UUID
+    user_id: int
+    may_end_hold: bool
 
 
 @retry_on_conflict
@@ -62,7 +66,7 @@ def abort_lapsed(*, now: datetime, limit: int = SWEEP_BATCH_ROWS) -> int:
 def _give_back(
     request_ids: list[UUID], generation_ids: list[UUID], *, now: datetime, lapsed_at: datetime | None
 ) -> list[GivenBack]:
-    return sql.fetch_all(
+    given_back = sql.fetch_all(
         sql.load(__file__, "give_back.sql"),
         {
             "request_ids": request_ids,
@@ -75,3 +79,15 @@ def _give_back(
         },
         GivenBack,
     )
+    # By user, as their accounts were made: accounts come last and by ascending id in the lock order.
+    for _, ended_id in sorted({(row.user_id, row.request_id) for row in given_back if row.may_end_hold}):
+        _end_hold(ended_id, now=now)
+    return given_back
+
+
+def _end_hold(request_id: UUID, *, now: datetime) -> None:
+    """End the hold of a cancelled request when this was the last it waited for; its row is locked."""
+    found = progress.find(request_id=request_id)
+    assert found is not None, "the request's row is locked by this transaction"
+    if found.is_done:
+        upfront.release(request_id, spending=found, now=now)

@@ -103,8 +103,11 @@ def _messages_of(checked_in: CheckedInWorker) -> list[dict[str, object]]:
 def _take(checked_in: CheckedInWorker, *, amount: int, skipped: Counter[str], now: datetime) -> Assignment | None:
     """Claim the best candidate; by a second page, of every rule in SQL, where a full first one held nothing (Q2)."""
     worker = checked_in.snapshot
+    # What it serves for its owner alone must not stand behind a page of what others wait for.
+    is_for_owner_alone = worker.is_in_maintenance or checked_in.is_paused
+    first_users = () if is_for_owner_alone else checked_in.first_users
     for apply_all in (False, True):
-        page = candidates.list_page(worker, first_users=checked_in.first_users, now=now, apply_all=apply_all)
+        page = candidates.list_page(worker, first_users=first_users, now=now, apply_all=apply_all)
         fitting = [each for each in page if _is_fitting(worker, each, skipped if not apply_all else Counter())]
         assignment = _assign_first(fitting, checked_in, amount=amount, now=now)
         if assignment is not None:

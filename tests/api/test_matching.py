@@ -227,6 +227,34 @@ class TestPriority:
         assert horde.pop(priority_usernames=[name])[1]["rc"] == "InvalidPriorityUsername"
         assert one_value("SELECT count(*) FROM workers") == before
 
+    @pytest.mark.parametrize("state", ["maintenance", "paused"])
+    def test_named_users_do_not_hide_the_owners_from_a_worker_that_serves_nobody_else(
+        self, horde: Horde, state: str
+    ) -> None:
+        friend = make_person("friend", kudos=100_000)
+        horde.pop()
+        for _ in range(CANDIDATES_A_PAGE):
+            horde.submit(api_key=friend.api_key)
+        own = horde.submit(api_key=horde.owner.api_key)[1]["id"]
+        one_value(f"UPDATE workers SET {state} = true RETURNING 1")
+
+        status, body = horde.pop(priority_usernames=[f"friend#{friend.id}"])
+
+        assert (status, request_of(body["id"])) == (200, own)
+        assert one_value("SELECT fake FROM processing_gens") is False
+
+    def test_the_models_of_one_request_do_not_hide_the_next(self, horde: Horde) -> None:
+        stranger = make_person("stranger", kudos=1000)
+        models = [f"org/{number}" for number in range(CANDIDATES_A_PAGE)]
+        horde.pop_text(models=models, api_key=stranger.api_key)
+        assert horde.submit_text(models=models, trusted_workers=True, api_key=stranger.api_key)[0] == 202
+        servable = horde.submit_text(models=models[:1], api_key=stranger.api_key)[1]["id"]
+        one_value("UPDATE workers SET maintenance = true RETURNING 1")
+
+        status, body = horde.pop_text(models=models, api_key=stranger.api_key)
+
+        assert (status, request_of(body["id"])) == (200, servable)
+
 
 class TestPages:
     """A full page of what the worker may not take does not hide what it may."""

@@ -185,6 +185,18 @@ def test_metadata_is_judged_before_anything_is_stored(horde: Horde, metadata: ob
     assert one_value("SELECT generation IS NULL FROM processing_gens") is True
 
 
+def test_a_nul_character_in_metadata_is_replaced_like_one_in_the_text(horde: Horde) -> None:
+    request_id = horde.queued_text()
+    generation_id = horde.pop_text()[1]["id"]
+    found = {"type": "censorship", "value": "csam"}
+
+    status, _ = horde.reply_text(generation_id, gen_metadata=[found | {"ref": "a\0b"}, found])
+
+    assert status == 200
+    shown = horde.text_status(request_id)[1]["generations"][0]["gen_metadata"]
+    assert shown == [found | {"ref": "a\ufffdb"}, found]
+
+
 def assignments(size: str) -> float:
     labels = {"worker_trusted": "true", "size_bucket": size}
     return REGISTRY.get_sample_value("horde_text_gate_shadow_assignments_total", labels) or 0

@@ -13,7 +13,7 @@ from billing_app.selectors import ledger
 from hordechat.infra import clock, redis
 from hordechat.model_reference import published, reference, refresh
 from hordechat.model_reference.reference import ProcessCopy
-from requests_app.services import expiry
+from requests_app.services import expiry, faults
 from tests.horde import MODEL, TRACES, Answer, Horde, chat_body, count_rows, make_person, one_value
 
 LARGE = "elinas/chronos-70b-v2"
@@ -216,6 +216,35 @@ class TestTheEndOfAHold:
 
         assert held(horde) == 0
         assert self.resolution()[0] == "settled"
+
+    def test_a_cancelled_request_in_flight_loses_it_with_the_job_given_back(self, horde: Horde) -> None:
+        request_id = self.queued(horde)
+        generation_id = horde.pop()[1]["id"]
+        horde.cancel(request_id)
+
+        horde.fault(generation_id)
+
+        assert horde.status(request_id)[1]["done"] is True
+        assert held(horde) == 0
+        assert self.resolution() == ("voided", Decimal(0))
+
+    def test_a_cancelled_request_in_flight_loses_it_with_the_last_lapsed_lease(self, horde: Horde) -> None:
+        horde.pop_text(max_length=1024)
+        request_id = horde.queued_text(params={"n": 3, "max_length": 1024}, models=[MODEL])
+        first, second, third = horde.pop_text(max_length=1024, amount=3)[1]["ids"]
+        horde.call("DELETE", f"generate/text/status/{request_id}")
+        horde.reply_text(first)
+        horde.reply_text(second, state="faulted")
+        assert held(horde) > 0
+
+        assert faults.abort_lapsed(now=clock.now() + timedelta(seconds=151)) == 1
+
+        shown = horde.text_status(request_id)[1]
+        assert shown["done"] is True
+        assert held(horde) == 0
+        assert self.resolution() == ("settled", Decimal(str(shown["kudos"])) - 1)
+        assert ledger.reconcile().is_sound
+        assert horde.reply_text(third)[1]["rc"] == "AbortedGen"
 
     def test_by_its_expiry(self, horde: Horde) -> None:
         self.queued(horde)

@@ -14,7 +14,7 @@ from billing_app.selectors import ledger
 from requests_app.models import QueueRow, Request
 from requests_app.rules import queue_order
 from tests.horde import MODEL, Horde, one_value
-from tests.races import at_once
+from tests.races import at_once, behind_a_lock_on
 
 CONNECTIONS = 16
 REQUESTS = 500
@@ -73,6 +73,21 @@ def test_a_batch_and_single_pops_share_the_slots_of_one_request(committed_horde:
     assert len(set(ids)) == len(ids) == 16
     assert one_value("SELECT n FROM waiting_prompts") == 4
     assert one_value("SELECT count(*) FROM processing_gens") == 16
+
+
+def test_a_batch_takes_slots_that_came_back_while_it_waited(committed_horde: Horde) -> None:
+    request_id = committed_horde.queued_text(params={"n": 3}, models=[MODEL])
+    first = committed_horde.pop_text(amount=2)[1]["ids"]
+
+    with behind_a_lock_on(request_id) as line:
+        batch = line.join(lambda: committed_horde.pop_text(name="another", amount=3))
+        one_value("UPDATE processing_gens SET faulted = true WHERE id = ANY(%s::uuid[]) RETURNING 1", [first])
+        one_value("UPDATE waiting_prompts SET n = n + 2 RETURNING 1")
+
+    status, body = batch.result()
+    assert (status, len(body["ids"])) == (200, 3)
+    assert one_value("SELECT n FROM waiting_prompts") == 0
+    assert one_value("SELECT count(*) FROM queue_rows") == 0
 
 
 def test_pops_at_the_same_moment_are_rewarded_once(committed_horde: Horde) -> None:

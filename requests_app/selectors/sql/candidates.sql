@@ -88,7 +88,8 @@ heads AS (
      UNION ALL
     SELECT first.request_id, first.order_key, first.created, true
       FROM (
-               SELECT queue_rows.request_id, queue_rows.order_key, queue_rows.created
+               -- Once each: twenty models of one request would else be the whole page.
+               SELECT DISTINCT queue_rows.request_id, queue_rows.order_key, queue_rows.created
                  FROM queue_rows
                  JOIN scopes
                    ON scopes.is_chat = queue_rows.is_chat

@@ -6,9 +6,11 @@
 -- else was free does `awaited` wait for it. Both judge a row again on its newest version. A row that was waited for in vain
 -- stays locked until the commit while the next one is tried, in queue order and not in id order: the deadlock that this
 -- makes possible with a batch is undone by PostgreSQL and retried.
+-- `n` is written from the row as it was locked: the UPDATE starts out from the statement's snapshot, and where slots came
+-- back since then its first draft would have less than none left, which the table's check refuses at once.
 -- Raw for the locks and their order. Returns all that the payload is made of. Served by the primary key.
 WITH free AS MATERIALIZED (
-    SELECT id, least(n, CASE WHEN is_chat THEN 1 ELSE %(amount)s END) AS taken
+    SELECT id, n, least(n, CASE WHEN is_chat THEN 1 ELSE %(amount)s END) AS taken
       FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
        AND n > 0
@@ -20,7 +22,7 @@ WITH free AS MATERIALIZED (
        FOR NO KEY UPDATE SKIP LOCKED
 ),
 awaited AS MATERIALIZED (
-    SELECT id, least(n, CASE WHEN is_chat THEN 1 ELSE %(amount)s END) AS taken
+    SELECT id, n, least(n, CASE WHEN is_chat THEN 1 ELSE %(amount)s END) AS taken
       FROM waiting_prompts
      WHERE NOT EXISTS (SELECT 1 FROM free)
        AND id = ANY(%(request_ids)s::uuid[])
@@ -33,14 +35,14 @@ awaited AS MATERIALIZED (
        FOR NO KEY UPDATE
 ),
 waiting AS (
-    SELECT id, taken
+    SELECT id, n, taken
       FROM free
      UNION ALL
-    SELECT id, taken
+    SELECT id, n, taken
       FROM awaited
 )
 UPDATE waiting_prompts
-   SET n = waiting_prompts.n - waiting.taken,
+   SET n = waiting.n - waiting.taken,
        expiry = GREATEST(waiting_prompts.expiry, %(expiry)s)
   FROM waiting
  WHERE waiting_prompts.id = waiting.id

@@ -1,10 +1,13 @@
 -- give_back: fault pending generations and return their slots to the queue, together.
 -- A cancelled or faulted request gets no slot back. Returns the generations this call faulted; those that were stored,
--- faulted or (with lapsed_at) renewed meanwhile are not among them. Raw because it is one state change over four tables.
+-- faulted or (with lapsed_at) renewed meanwhile are not among them. With each comes its request, and whether kudos may be
+-- held for it still though it was cancelled. Raw because it is one state change over four tables.
 -- The requests are locked first, in id order (lock order); a generation's own conditions are judged again on its newest
 -- version after any wait. Served by the primary keys.
 WITH request AS MATERIALIZED (
-    SELECT id
+    SELECT id,
+           user_id,
+           cancelled_at IS NOT NULL AND upfront_kudos IS NOT NULL AS may_end_hold
       FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
      ORDER BY id
@@ -78,5 +81,9 @@ counted AS (
            ) AS dropped
      WHERE workers.id = dropped.worker_id
 )
-SELECT id AS generation_id
+SELECT faulted.id AS generation_id,
+       request.id AS request_id,
+       request.user_id,
+       request.may_end_hold
   FROM faulted
+  JOIN request ON request.id = faulted.request_id
