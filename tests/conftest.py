@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 
 from hordechat.infra import redis
@@ -15,6 +16,12 @@ TABLES = (
     "site_modes, prompt_filters, proxy_passkeys, queue_rows, processing_gens, waiting_prompts, workers, transfers, "
     "shared_keys, api_keys, accounts, users"
 )
+
+# One commit has one verdict: the same examples each time, none refused because the machine was busy.
+# `pytest --hypothesis-profile=explore` looks for new ones.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")
