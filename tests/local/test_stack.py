@@ -21,7 +21,7 @@ def test_the_api_comes_back_on_its_port_after_a_kill() -> None:
         api.kill()
         with pytest.raises(OSError, match="refused"):
             stack.get_json(api.port, "/healthz/live")
-        assert not any(runs(pid) for pid in below)
+        assert wait_until(lambda: not any(runs(pid) for pid in below))
         api.start()
 
         assert first == stack.get_json(api.port, "/healthz/live")
