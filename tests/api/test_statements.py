@@ -45,8 +45,8 @@ def test_a_pop_outside_of_the_window_costs_3(horde: Horde) -> None:
     assert len(statements_of(horde.pop)) == 3
 
 
-def test_a_first_pop_costs_4(horde: Horde) -> None:
-    assert len(statements_of(horde.pop)) == 4
+def test_a_first_pop_costs_8(horde: Horde) -> None:
+    assert len(statements_of(horde.pop)) == 8
 
 
 def test_a_pop_with_a_job_costs_6(horde: Horde) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from billing_app.selectors import ledger
+from hordechat.contract.limits import MAX_WORKERS
 from requests_app.models import QueueRow, Request
 from requests_app.rules import queue_order
 from tests.horde import MODEL, Horde, one_value
@@ -51,6 +52,16 @@ def test_sixteen_workers_hand_five_hundred_requests_out_once_each_and_in_order(c
     places = {request_id: place for place, request_id in enumerate(order)}
     displaced = [abs(places[request_id] - place) for place, request_id in enumerate(claimed)]
     assert max(displaced) <= 2 * CONNECTIONS, "in order, up to as many as are popping at the same moment"
+
+
+def test_new_workers_at_once_stay_within_their_owners_limit(committed_horde: Horde) -> None:
+    one_value("UPDATE users SET is_trusted = false WHERE id = %s RETURNING 1", [committed_horde.owner.id])
+
+    answers = at_once(*[lambda number=number: committed_horde.pop(name=f"worker {number}") for number in range(12)])
+
+    assert sorted(status for status, _ in answers) == [200] * MAX_WORKERS + [403] * (12 - MAX_WORKERS)
+    assert {body["rc"] for status, body in answers if status != 200} == {"TooManyWorkers"}
+    assert one_value("SELECT count(*) FROM workers") == MAX_WORKERS
 
 
 def test_a_batch_and_single_pops_share_the_slots_of_one_request(committed_horde: Horde) -> None:

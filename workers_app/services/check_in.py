@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
@@ -71,7 +71,9 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
         # Not inside the window: the pops that come every few seconds ask nothing but the database.
         _require_no_timeout(address, now=now)
     if facts.worker_id is None:
-        _require_room(facts, name=pop.name, address=address)
+        if (word := find_reserved_word(pop.name)) is not None:
+            raise BadRequest(f"A worker's name may not hold '{word}'.")
+        _require_room(facts, address=address)
     if (model := find_foreign_model(pop.models, owner=facts.unique_alias)) is not None:
         raise BadRequest(f"'models' holds '{model[:64]}', which is another user's.")
     first_users = pop.priority_usernames[:MAX_PRIORITY_USERS]
@@ -81,9 +83,7 @@ def check_in(*, api_key: str, pop: PopBody, address: str | None, now: datetime) 
     check = CheckIn.of(pop, declaration=declaration, address=address, now=now)
     if facts.worker_id is None:
         worker_id = uuid4()
-        if not sql.execute(
-            sql.load(__file__, "register.sql"), {**_columns(check), "worker_id": worker_id, "user_id": facts.user_id}
-        ):
+        if not _register(worker_id, facts, check):
             # Another pop took the name between the look and the insert: judge again by the row it made.
             facts = _get_facts(api_key=api_key, worker_name=check.name, now=now)
     if facts.worker_id is not None:
@@ -132,18 +132,33 @@ def _require_no_timeout(address: str | None, *, now: datetime) -> None:
         raise AddressTimedOut(seconds=seconds)
 
 
-def _require_room(facts: PopFacts, *, name: str, address: str | None) -> None:
-    """Refuse a new worker that is one too many, or named after what it must not run on."""
-    if (word := find_reserved_word(name)) is not None:
-        raise BadRequest(f"A worker's name may not hold '{word}'.")
+def _require_room(facts: PopFacts, *, address: str | None, made: int = 0) -> None:
+    """Refuse a new worker that is one too many, beside those just made."""
     count = pop_facts.count_workers(user_id=facts.user_id, address=address)
-    if not facts.is_trusted and count.all >= MAX_WORKERS:
+    others = count.all - made
+    if not facts.is_trusted and others >= MAX_WORKERS:
         raise TooManyWorkers(limit=MAX_WORKERS)
-    if count.all >= MAX_WORKERS_TRUSTED:
+    if others >= MAX_WORKERS_TRUSTED:
         raise TooManyWorkersTrusted(limit=MAX_WORKERS_TRUSTED)
     limit = MAX_WORKERS_AT_ADDRESS_TRUSTED if facts.is_trusted else MAX_WORKERS_AT_ADDRESS
-    if count.at_address >= limit:
+    if count.at_address - made >= limit:
         raise TooManySameAddresses(limit=limit)
+
+
+@retry_on_conflict
+def _register(worker_id: UUID, facts: PopFacts, check: CheckIn) -> bool:
+    """Make the worker's row; False when another pop took the name.
+
+    First pops of one owner stand in line for the owner's row, so that together they stay within the limits.
+    """
+    with transaction.atomic(durable=True):
+        locked.find_user(user_id=facts.user_id)
+        made = sql.execute(
+            sql.load(__file__, "register.sql"), {**_columns(check), "worker_id": worker_id, "user_id": facts.user_id}
+        )
+        if made:
+            _require_room(facts, address=check.address, made=made)
+    return bool(made)
 
 
 def _write_changes(facts: PopFacts, check: CheckIn) -> None:
