@@ -8,6 +8,13 @@ MAX_TOLD_TIMEOUT_SECONDS = 4 * 24 * 3600
 """Of a longer time-out the refusal does not tell how long it lasts."""
 
 
+class UnknownWorker(Exception):
+    """Nobody's worker has this name; for operators, who see the message."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no worker named '{name}'.")
+
+
 class AddressTimedOut(HordeError):
     """Requests from this address are refused for a while."""
 

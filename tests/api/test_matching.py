@@ -203,7 +203,7 @@ def test_a_reply_measures_its_worker(horde: Horde) -> None:
 
 
 class TestPriority:
-    """Its owner's requests come first, then those of the users it names, then everybody's."""
+    """Requests of its owner and of the users it names come first, in the order of the queue, then everybody's."""
 
     def test_named_users_come_before_richer_ones(self, horde: Horde) -> None:
         friend = make_person("friend")

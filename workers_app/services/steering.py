@@ -3,29 +3,12 @@
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
+from workers_app.errors import UnknownWorker
 from workers_app.models import Worker, WorkerMessage
+from workers_app.selectors import workers
 
 MAX_MAINTENANCE_MESSAGE_CHARACTERS = 300
 MAX_MESSAGE_CHARACTERS = 2048
-
-
-class UnknownWorker(Exception):
-    """Nobody's worker has this name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no worker named '{name}'.")
-
-
-def find(name: str) -> Worker:
-    """Return the worker of this name, with its owner.
-
-    Raises:
-        UnknownWorker: there is none.
-    """
-    worker = Worker.objects.select_related("user").filter(name=name).first()
-    if worker is None:
-        raise UnknownWorker(name)
-    return worker
 
 
 def start_maintenance(name: str, *, message: str | None) -> None:
@@ -70,7 +53,9 @@ def send_message(message: str, *, worker_name: str | None, origin: str, hours: i
     Raises:
         UnknownWorker: nobody's worker has this name.
     """
-    worker = None if worker_name is None else find(worker_name)
+    worker = None if worker_name is None else workers.get(worker_name)
+    # Here, where the table grows, is where it shrinks.
+    WorkerMessage.objects.filter(expiry__lte=now).delete()
     sent = WorkerMessage.objects.create(
         id=uuid4(), worker=worker, message=message, origin=origin, created=now, expiry=now + timedelta(hours=hours)
     )
@@ -80,12 +65,6 @@ def send_message(message: str, *, worker_name: str | None, origin: str, hours: i
 def remove_message(message_id: UUID) -> bool:
     """Tell it no more; False when there was no such message."""
     return WorkerMessage.objects.filter(id=message_id).delete()[0] > 0
-
-
-def list_messages(*, now: datetime, most: int) -> list[WorkerMessage]:
-    """Return the messages still told, in the order they are told in; those that ended are removed."""
-    WorkerMessage.objects.filter(expiry__lte=now).delete()
-    return list(WorkerMessage.objects.select_related("worker").order_by("created", "id")[:most])
 
 
 def _update(name: str, **values: object) -> None:

@@ -5,9 +5,11 @@ import argparse
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from workers_app.errors import UnknownWorker
 from workers_app.models import Worker
+from workers_app.selectors import workers
 from workers_app.services import steering
-from workers_app.services.steering import MAX_MAINTENANCE_MESSAGE_CHARACTERS, UnknownWorker
+from workers_app.services.steering import MAX_MAINTENANCE_MESSAGE_CHARACTERS
 
 
 class Command(BaseCommand):
@@ -48,7 +50,7 @@ class Command(BaseCommand):
                 steering.pause(arguments.name)
             elif arguments.paused == "off":
                 steering.end_pause(arguments.name)
-            self._show(steering.find(arguments.name), is_json=arguments.json)
+            self._show(workers.get(arguments.name), is_json=arguments.json)
         except UnknownWorker as error:
             raise CommandError(str(error)) from error
 

@@ -7,9 +7,11 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hordechat.infra import clock
+from workers_app.errors import UnknownWorker
 from workers_app.management.arguments import MOST_HOURS, hours
+from workers_app.selectors import workers
 from workers_app.services import steering
-from workers_app.services.steering import MAX_MESSAGE_CHARACTERS, UnknownWorker
+from workers_app.services.steering import MAX_MESSAGE_CHARACTERS
 
 MOST_LISTED = 1000
 MAX_ORIGIN_CHARACTERS = 255
@@ -62,7 +64,10 @@ class Command(BaseCommand):
             self.stdout.write("There is no such message; `worker_message list` shows those that are told.")
 
     def _send(self, arguments: argparse.Namespace) -> None:
-        for text, most in ((arguments.message, MAX_MESSAGE_CHARACTERS), (arguments.origin, MAX_ORIGIN_CHARACTERS)):
+        for text, most in (
+            (arguments.message, MAX_MESSAGE_CHARACTERS),
+            (arguments.origin, MAX_ORIGIN_CHARACTERS),
+        ):
             if not 0 < len(text) <= most or "\0" in text:
                 raise CommandError(f"{text[:64]!r}: a message holds 1 to {most} characters, and no NUL.")
         try:
@@ -78,7 +83,7 @@ class Command(BaseCommand):
         self.stdout.write(str(message_id))
 
     def _list(self, *, is_json: bool) -> None:
-        told = steering.list_messages(now=clock.now(), most=MOST_LISTED)
+        told = workers.list_messages(now=clock.now(), most=MOST_LISTED)
         if is_json:
             lines = [
                 {
