@@ -134,6 +134,12 @@ MAX_METADATA = 50
 """Entries of a text reply's `gen_metadata`."""
 MAX_METADATA_REFERENCE_CHARACTERS = 255
 MAX_REASONING_BYTES = MAX_CHAT_TEXT_BYTES
+MAX_FAULT_REASON_CHARACTERS = 1000
+"""What a request keeps of the message its reply was refused with."""
+FAULTED_GENERATIONS_LIMIT = 2
+"""With one more generation given up, a request is faulted (FLW-26)."""
+VERIFICATION_SECONDS = 2
+"""What the judgement of one reply by its schema may take; a schema that takes longer counts as unusable."""
 
 # -- Requests' life ----------------------------------------------------------------------------------------------------
 REQUEST_LIFE_SECONDS = 20 * 60

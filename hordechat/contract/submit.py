@@ -146,6 +146,11 @@ class ChatReply:
         )
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the model wrote nothing; calls are a complete reply (SUB-38, SUB-39)."""
+        return not self.content and not self.tool_calls
+
+    @property
     def message(self) -> dict[str, object]:
         """The message as it stands in the database and on the status."""
         message: dict[str, object] = {"role": "assistant", "content": self.content}
@@ -228,6 +233,11 @@ class TextReply:
     def characters(self) -> int:
         """What is charged and rewarded."""
         return len(self.text)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the model wrote nothing."""
+        return not self.text
 
 
 def read_text_reply(submit: SubmitBody) -> TextReply:

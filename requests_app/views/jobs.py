@@ -75,6 +75,7 @@ class SubmitViewSet(ViewSet):
         refusals=(
             ErrorCode.BAD_REQUEST,
             ErrorCode.CHAT_SUBMIT_INVALID,
+            ErrorCode.CHAT_SUBMIT_NONCONFORMANT,
             ErrorCode.CHAT_MODEL_MISMATCH,
             ErrorCode.DUPLICATE_GENERATION,
             ErrorCode.ABORTED_GENERATION,
