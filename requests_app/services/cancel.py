@@ -1,5 +1,6 @@
-"""Cancel requests, at their clients' wish or for the site's maintenance: stored results stay, generations in flight go on and
-are paid.
+"""Cancel requests, as their clients wish or for the site's maintenance.
+
+Stored results stay; generations in flight go on and are paid.
 """
 
 from collections.abc import Callable
