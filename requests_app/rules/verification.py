@@ -1,7 +1,8 @@
-"""Whether a chat reply is what its request asked for, by the extras the client sent and not by the worker's copy (VER-02).
+"""Whether a chat reply is what its request asked for.
 
-The rules stand in one table, in the order they are judged. What holds under both modes is what no client can handle, such as
-a call to a function nobody offered; what holds under `strict` alone is what OpenAI never returns.
+It is judged by the extras the client sent, not by the worker's narrowed copy (VER-02). The rules stand in one table, in the
+order they are judged. What holds under both modes is what no client can handle, such as a call to a function nobody
+offered; what holds under `strict` alone is what OpenAI never returns.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Write down why a chat request's tries fail: what its status and its `faulted` signal say should it be faulted.
 
-Each record is one statement and its own commit, before the answer or the fault it explains. A record that cannot be written
-is logged, and what it explains goes on.
+Each record is one statement and its own commit, before the answer or the fault it explains. A record that cannot be
+written is logged, and what it explains goes on.
 """
 
 import logging
