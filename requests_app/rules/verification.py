@@ -1,7 +1,7 @@
 """Whether a chat reply is what its request asked for.
 
-It is judged by the extras the client sent, not by the worker's narrowed copy (VER-02). The rules stand in one table, in the
-order they are judged. What holds under both modes is what no client can handle, such as a call to a function nobody
+It is judged by the extras the client sent, not by the worker's narrowed copy (VER-02). The rules stand in one table, in
+the order they are judged. What holds under both modes is what no client can handle, such as a call to a function nobody
 offered; what holds under `strict` alone is what OpenAI never returns.
 """
 
