@@ -117,6 +117,7 @@ MAX_POP_AMOUNT = 20
 MAX_WORKER_MESSAGES = 50
 """What a pop carries at most of what operators tell its worker."""
 MAX_WORKER_MESSAGE_CHARACTERS = 10_240
+"""Of one of them."""
 MAX_PRIORITY_USERS = 100
 """Of more names in `priority_usernames` the first are kept."""
 MAX_WORKERS = 4
