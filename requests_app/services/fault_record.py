@@ -53,7 +53,7 @@ def _record(statement: str, values: Mapping[str, object]) -> None:
     try:
         _execute(statement, values)
     except (Error, PoolTimeout):
-        logger.exception("a fault record was not written", extra={"generation": str(values["generation_id"])})
+        logger.exception("a fault record was not written", extra={"generation_id": values["generation_id"]})
 
 
 @retry_on_conflict

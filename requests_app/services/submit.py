@@ -155,9 +155,9 @@ def _tell(facts: SubmitFacts, outcome: str, now: datetime, *, dropped_tool_calls
         "horde.job_submit.done",
         extra={
             "outcome": outcome,
-            "generation": str(facts.id),
-            "request": str(facts.request_id),
-            "worker": str(facts.worker_id),
+            "generation_id": facts.id,
+            "waiting_prompt_id": facts.request_id,
+            "worker_id": facts.worker_id,
             "seconds": round(seconds, 3),
             **dropped,
         },
