@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
@@ -26,18 +27,18 @@ ENDLESS = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": 
 JSON_OBJECT = {"response_format": {"type": "json_object"}}
 
 
-def json_schema(schema: object, *, strict: bool | None = True) -> dict[str, object]:
+def json_schema(schema: object, *, strict: bool | None = True) -> dict[str, Any]:
     return {
         "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema, "strict": strict}}
     }
 
 
-def tools(*functions: tuple[str, object], choice: str | None = "required") -> dict[str, object]:
+def tools(*functions: tuple[str, object], choice: str | None = "required") -> dict[str, Any]:
     offered = [{"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in functions]
     return {"tools": offered, "tool_choice": choice}
 
 
-def make_payload(text: str = "Hello there", **changes: object) -> Payload:
+def make_payload(text: str = "Hello there", **changes: Any) -> Payload:
     return Payload.model_validate(stands.payload(**{"messages": [{"role": "user", "content": text}], **changes}))
 
 
@@ -65,7 +66,7 @@ def make_payload(text: str = "Hello there", **changes: object) -> Payload:
         ),
     ],
 )
-def test_the_reply(changes: dict[str, object], content: str, finish_reason: FinishReason) -> None:
+def test_the_reply(changes: dict[str, Any], content: str, finish_reason: FinishReason) -> None:
     reply = compose(Payload.model_validate(stands.payload(**changes)))
 
     assert (reply.content, reply.finish_reason, reply.prompt_tokens) == (content, finish_reason, None)
@@ -97,7 +98,7 @@ def test_the_same_conversation_gets_the_same_reply() -> None:
         ({"tools": [], "tool_choice": "required"}, SAID + "Hello there"),
     ],
 )
-def test_the_content_follows_the_response_format(changes: dict[str, object], content: str) -> None:
+def test_the_content_follows_the_response_format(changes: dict[str, Any], content: str) -> None:
     reply = compose(make_payload(**changes))
 
     assert reply == Reply(content, FinishReason.STOP)
@@ -122,7 +123,7 @@ def test_the_content_follows_the_response_format(changes: dict[str, object], con
         ({**tools(("look_up", PERSON)), **json_schema(ENDLESS)}, "look_up", PERSON_TEXT),
     ],
 )
-def test_a_required_tool_is_called_once(changes: dict[str, object], name: str, arguments: str) -> None:
+def test_a_required_tool_is_called_once(changes: dict[str, Any], name: str, arguments: str) -> None:
     reply = compose(make_payload(**changes))
 
     [call] = reply.tool_calls
@@ -163,7 +164,7 @@ def test_a_conversation_that_goes_on_gets_another_call_id_and_the_same_one_the_s
         pytest.param({"tools": [{"type": "function"}], "tool_choice": "required"}, id="no function"),
     ],
 )
-def test_what_cannot_be_obeyed_whole_is_handed_back(changes: dict[str, object]) -> None:
+def test_what_cannot_be_obeyed_whole_is_handed_back(changes: dict[str, Any]) -> None:
     with pytest.raises(GenerationFailed) as failed:
         asyncio.run(DemoBackend().generate(make_payload(**changes)))
 

@@ -195,6 +195,7 @@ def test_items_are_listed_as_older_drafts_list_them_too() -> None:
         {"type": "object", "required": "a"},
         {"anyOf": {"type": "string"}},
         {"const": float("inf")},
+        {"const": "\ud83d"},
         # References that lead nowhere, outside or in a circle
         {"$ref": "#/$defs/absent"},
         {"$ref": "#/required/01", "required": ["a"]},
@@ -352,7 +353,7 @@ def branches(inner: SearchStrategy[Json]) -> SearchStrategy[Json]:
 ORDINARY: SearchStrategy[Json] = st.recursive(
     SCALARS, lambda inner: objects(inner) | arrays(inner) | branches(inner), max_leaves=12
 )
-REFERRING = st.recursive(
+REFERRING: SearchStrategy[Json] = st.recursive(
     # Below a member, or the reference could lead back to itself.
     SCALARS | REFERENCES.map(lambda reference: closed(next=nullable(reference))),
     lambda inner: objects(inner) | arrays(inner) | branches(inner),

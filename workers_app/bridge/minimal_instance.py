@@ -66,8 +66,10 @@ def write(schema: JsonValue, *, max_characters: int) -> str:
         raise GenerationFailed(FaultReason.UNBUILDABLE_GRAMMAR, "no value that satisfies the schema was found")
     try:
         text = json.dumps(found[0], ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
     except (ValueError, RecursionError):
-        # A constant of the schema that JSON has no word for, or nested without end.
+        # A constant of the schema that JSON has no word for, that is nested without end, or half a surrogate pair,
+        # which would arrive as a question mark.
         raise GenerationFailed(FaultReason.UNBUILDABLE_GRAMMAR, "the schema holds a value that is not JSON") from None
     if len(text) > max_characters:
         # Cut, it would break the format. Of the reasons this one fits best: within the length, nothing satisfies the
