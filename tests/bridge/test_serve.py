@@ -78,7 +78,17 @@ def test_serves_one_generation_with_the_demo_backend(horde: Stand) -> None:
         "amount": 1,
         "chat_jobs": True,
         "prompt_jobs": False,
-        "chat_features": ["prompt_overflow_refused", "seed"],
+        "chat_features": [
+            "json_object",
+            "json_schema",
+            "prompt_overflow_refused",
+            "seed",
+            "single_tool_call_enforced",
+            "structured_output_enforced",
+            "tool_choice_enforced",
+            "tools",
+            "tools_with_response_format",
+        ],
         "chat_limits": {"max_context_length": 2048, "max_length": 512},
         "model_id": "demo/echo",
         "image_transports": [],
@@ -92,6 +102,34 @@ def test_serves_one_generation_with_the_demo_backend(horde: Stand) -> None:
             "finish_reason": "stop",
         }
     ]
+
+
+def test_hands_in_the_demo_backends_call(horde: Stand) -> None:
+    tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
+    horde.script(POP, popped(tools=tools, tool_choice="required"))
+
+    assert run(horde, DemoBackend()) == 0
+
+    [handed_in] = bodies(horde, SUBMIT)
+    [call] = handed_in["message"].pop("tool_calls")
+    assert handed_in == {
+        "id": "g-1",
+        "model_id": "demo/echo",
+        "message": {"role": "assistant", "content": None},
+        "finish_reason": "tool_calls",
+    }
+    assert call == {"id": call["id"], "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+
+
+def test_a_schema_the_demo_backend_cannot_fill_in_is_handed_back_and_the_next_request_served(horde: Stand) -> None:
+    schema = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
+    response_format = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}
+    horde.script(POP, popped(response_format=response_format), popped("g-2"), DONE)
+
+    assert run(horde, DemoBackend(), is_once=False) == 1
+
+    assert bodies(horde, SUBMIT)[0] == fault("unbuildable_grammar")
+    assert [body["id"] for body in bodies(horde, SUBMIT)] == ["g-1", "g-2"]
 
 
 def test_serves_one_generation_with_an_openai_backend(horde: Stand, backend: Stand) -> None:

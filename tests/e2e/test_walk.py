@@ -1,7 +1,9 @@
 """The whole walk on real sockets against the real servers."""
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -32,34 +34,36 @@ def poll_until_done(live: LiveHorde, request_id: str, *, seconds: float = 30) ->
     pytest.fail(f"the request was not done within {seconds} s: {body}")
 
 
-def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
+@contextmanager
+def demo_worker(live: LiveHorde) -> Iterator[str]:
+    """Run the bridge with its demo backend and yield the model it serves."""
     model = own_model()
+    command = ["-m", "workers_app.bridge", "--url", live.api.url, "--name", model]
+    command += ["--backend", "demo", "--model", model]
+    bridge = stack.Service("bridge", command, {**live.environment, "HORDE_BRIDGE_API_KEY": live.owner.api_key})
+    bridge.start()
+    try:
+        yield model
+    finally:
+        bridge.stop()
+
+
+def serve(live: LiveHorde, **asked: Any) -> dict[str, Any]:
+    """Submit a request as soon as its worker is online, and return its status once it is done."""
+    deadline = time.monotonic() + 20
+    while (answer := live.submit(**asked))[0] != 202:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
+    return poll_until_done(live, answer[1]["id"])
+
+
+def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
     owner_before, requester_before = (
         live.value("SELECT posted_kudos FROM accounts WHERE user_id = %s AND kind = 'balance'", person.id)
         for person in (live.owner, live.requester)
     )
-    command = [
-        "-m",
-        "workers_app.bridge",
-        "--url",
-        live.api.url,
-        "--name",
-        model,
-        "--backend",
-        "demo",
-        "--model",
-        model,
-    ]
-    bridge = stack.Service("bridge", command, {**live.environment, "HORDE_BRIDGE_API_KEY": live.owner.api_key})
-    bridge.start()
-    try:
-        deadline = time.monotonic() + 20
-        while (answer := live.submit(model=model))[0] != 202:
-            assert time.monotonic() < deadline, answer
-            time.sleep(0.1)
-        body = poll_until_done(live, answer[1]["id"])
-    finally:
-        bridge.stop()
+    with demo_worker(live) as model:
+        body = serve(live, model=model)
 
     [generation] = body["generations"]
     assert "Hello there" in generation["text"]
@@ -73,6 +77,32 @@ def test_the_bridge_serves_a_request(live: LiveHorde) -> None:
     assert requester_before - requester == earned + 2
     assert Decimal(str(body["kudos"])) == earned + 2
     assert live.reconcile()["sum"] == "0.00"
+
+
+def test_the_bridge_serves_strict_schemas_and_forced_functions(live: LiveHorde) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "enum": ["Bern", "Zürich"]}, "degrees": {"type": "number"}},
+        "required": ["city", "degrees"],
+        "additionalProperties": False,
+    }
+    json_schema = {"name": "weather", "strict": True, "schema": schema}
+    functions: list[dict[str, object]] = [
+        {"type": "function", "function": {"name": "look_up"}},
+        {"type": "function", "function": {"name": "forecast", "strict": True, "parameters": schema}},
+    ]
+    forced = {"type": "function", "function": {"name": "forecast"}}
+
+    with demo_worker(live) as model:
+        formatted = serve(live, model=model, response_format={"type": "json_schema", "json_schema": json_schema})
+        called = serve(live, model=model, tools=functions, tool_choice=forced, parallel_tool_calls=False)
+
+    [reply] = formatted["generations"]
+    assert (reply["message"]["content"], reply["finish_reason"]) == ('{"city":"Bern","degrees":0}', "stop")
+    [reply] = called["generations"]
+    [call] = reply["message"]["tool_calls"]
+    assert reply["message"]["content"] is None
+    assert call["function"] == {"name": "forecast", "arguments": '{"city":"Bern","degrees":0}'}
 
 
 def test_two_workers_racing_for_one_request(live: LiveHorde) -> None:
