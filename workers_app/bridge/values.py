@@ -2,25 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from hordechat.contract.vocabulary import Capability, FinishReason
+from hordechat.contract.vocabulary import Capability, FaultReason, FinishReason
 
 SERVABLE = tuple(capability for capability in Capability if capability is not Capability.VISION)
 """What this bridge may declare; it takes no images."""
-
-
-class FaultReason(StrEnum):
-    """Why a generation is handed back without a reply."""
-
-    PROMPT_OVERFLOW = "prompt_overflow"
-    UNBUILDABLE_GRAMMAR = "unbuildable_grammar"
-    TOOL_VIOLATION = "tool_violation"
-    REPLY_REFUSED = "reply_refused"
-    GENERATION_ERROR = "generation_error"
 
 
 class Message(BaseModel):
