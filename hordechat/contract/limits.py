@@ -134,6 +134,14 @@ MAX_METADATA = 50
 """Entries of a text reply's `gen_metadata`."""
 MAX_METADATA_REFERENCE_CHARACTERS = 255
 MAX_REASONING_BYTES = MAX_CHAT_TEXT_BYTES
+MAX_REPLY_NESTING = 512
+"""Levels of a reply's JSON: of more the interpreter's stack would decide, and it is not always the same."""
+SCHEMA_SECONDS = 2
+"""What holding a reply to its request's schema may take; a schema that takes longer counts as one that is none."""
+MAX_SCHEMA_PATTERN_CHARACTERS = 4096
+"""The compiler takes up to 0.1 s for as many, and nothing can interrupt it."""
+MAX_SCHEMA_PATTERN_STEPS = 20_000
+"""What all patterns of a schema are compiled to: a repeat is written out as often as it must occur."""
 
 # -- Requests' life ----------------------------------------------------------------------------------------------------
 REQUEST_LIFE_SECONDS = 20 * 60
