@@ -8,11 +8,14 @@ of schemas lets pass, unless a reference led to it.
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
-from math import isfinite
+from math import inf
 
 from jsonschema.validators import Draft202012Validator
 
 from requests_app.rules.json_schema.walk import FAULT, REFERENCES, Keyword, Object, Walk
+
+_INFINITIES = (inf, -inf)
+"""What JSON has no word for, and yet `1e999` is read as."""
 
 
 def _check_reference(keyword: str) -> Keyword:
@@ -93,7 +96,7 @@ def _check_multiple(walk: Walk, divisor: object, value: object, schema: Object) 
 
 
 def _is_multiple(value: object, divisor: object) -> bool:
-    if not isinstance(value, int | float) or not isinstance(divisor, int | float) or not isfinite(value):
+    if not isinstance(value, int | float) or not isinstance(divisor, int | float) or value in _INFINITIES:
         return False
     return (Fraction(value) / Fraction(divisor)).denominator == 1
 

@@ -19,7 +19,7 @@ STEP_BYTES = 1500
 
 QUICK_SECONDS = 0.01
 """What a search may take while no other thread runs, which is cheaper than letting them."""
-SEARCH_SECONDS = 0.25
+SEARCH_SECONDS = 0.1
 """What any search may take: a greedy one fills 700 MB of memory in a second, an ordinary one takes milliseconds."""
 
 _long_searches = BoundedSemaphore(1)
@@ -63,14 +63,14 @@ class Patterns:
             raise UnusableSchema
         found = self._compiled.get(expression)
         if found is None:
-            draft = read(expression)
-            if self.steps + draft.steps > MAX_SCHEMA_PATTERN_STEPS:
+            readable = read(expression)
+            if self.steps + readable.steps > MAX_SCHEMA_PATTERN_STEPS:
                 raise UnusableSchema
             try:
-                found = regex.compile(draft.expression, cache_pattern=False)
+                found = regex.compile(readable.expression, cache_pattern=False)
             except _FAULTS as error:
                 raise UnusableSchema from error
-            self.steps += draft.steps
+            self.steps += readable.steps
             self._compiled[expression] = found
         return found
 
@@ -104,7 +104,7 @@ def _search_long(pattern: regex.Pattern[str], text: str, stopwatch: Stopwatch) -
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ReadPattern:
     """A pattern as the compiler may have it, and the most steps it becomes."""
 
     expression: str
@@ -129,7 +129,7 @@ class _Count:
         self.last *= times
 
 
-def read(expression: str) -> Draft:
+def read(expression: str) -> ReadPattern:
     """Return a pattern without what only this compiler gives a meaning to, and count its steps.
 
     Raises:
@@ -170,7 +170,7 @@ def read(expression: str) -> Draft:
         pieces.append(piece)
     if len(groups) > 1:
         raise UnusableSchema
-    return Draft(expression="".join(pieces), steps=groups[0].steps)
+    return ReadPattern(expression="".join(pieces), steps=groups[0].steps)
 
 
 def _escape(bracket: regex.Match[str]) -> str:
