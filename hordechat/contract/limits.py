@@ -139,8 +139,14 @@ MAX_FAULT_REASON_CHARACTERS = 1000
 """What a request keeps of the message its reply was refused with."""
 FAULTED_GENERATIONS_LIMIT = 2
 """With one more generation given up, a request is faulted (FLW-26)."""
-VERIFICATION_SECONDS = 2
-"""What the judgement of one reply by its schema may take; a schema that takes longer counts as unusable."""
+MAX_REPLY_NESTING = 512
+"""Levels of a reply's JSON: of more the interpreter's stack would decide, and it is not always the same."""
+SCHEMA_SECONDS = 2
+"""What holding a reply to its request's schema may take; a schema that takes longer counts as one that is none."""
+MAX_SCHEMA_PATTERN_CHARACTERS = 4096
+"""The compiler takes up to 0.1 s for as many, and nothing can interrupt it."""
+MAX_SCHEMA_PATTERN_STEPS = 20_000
+"""What all patterns of a schema are compiled to: a repeat is written out as often as it must occur."""
 
 # -- Requests' life ----------------------------------------------------------------------------------------------------
 REQUEST_LIFE_SECONDS = 20 * 60
