@@ -116,6 +116,7 @@ def test_the_bundled_reference_is_all_there_is_by_default() -> None:
     assert not redis.marks().exists(published.KEY)
     assert reference.is_known(BUNDLED_NAME)
     assert reference.find("koboldcpp/chronos-70b-v2.Q4_K_M") == ModelFacts(parameters=68_980_000_000)
+    assert reference.find_listed_name("koboldcpp/chronos-70b-v2.Q4_K_M") == "elinas/chronos-70b-v2"
     assert not reference.is_known("own/Model")
     reference.start()
     assert reference.is_known(BUNDLED_NAME)
@@ -293,6 +294,7 @@ def test_a_file_is_read_no_further_than_the_bound(tmp_path: Path) -> None:
         ("a/b", {"parameters": 1, "nsfw": "no"}),
         ("", {"parameters": 1}),
         ("a" * 256, {"parameters": 1}),
+        ("a\0b", {"parameters": 1}),
     ],
 )
 def test_an_entry_that_is_no_model_is_left_out_alone(name: str, entry: object) -> None:
