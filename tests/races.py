@@ -11,7 +11,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from django.db import connection, connections, transaction
 
-from tests.horde import Answer, one_value
+from tests.horde import Answer
 
 Result = TypeVar("Result")
 PARALLEL = 16
@@ -94,11 +94,19 @@ class Line:
 
 
 @contextmanager
+def behind_a_lock(statement: str, parameters: list[Any] | None = None) -> Iterator[Line]:
+    """Hold what a statement locks in this thread's transaction, while others join a line for it, until the end."""
+    with ThreadPoolExecutor(PARALLEL) as pool, another_connection() as other, transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+        yield Line(pool, other)
+
+
+@contextmanager
 def behind_a_lock_on(request_id: str) -> Iterator[Line]:
     """Hold a request's row in this thread's transaction, while others join a line for it; the end lets them go."""
-    with ThreadPoolExecutor(PARALLEL) as pool, another_connection() as other, transaction.atomic():
-        one_value("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [request_id])
-        yield Line(pool, other)
+    with behind_a_lock("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [request_id]) as line:
+        yield line
 
 
 @contextmanager
