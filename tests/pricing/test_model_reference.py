@@ -12,9 +12,11 @@ from pathlib import Path
 
 import orjson
 import pytest
+from celery.signals import worker_process_init
 from django.conf import settings
 from prometheus_client import REGISTRY
 
+from hordechat.celery import app
 from hordechat.infra import redis
 from hordechat.model_reference import published, reference, refresh, source, tasks
 from hordechat.model_reference.facts import ModelFacts
@@ -343,6 +345,16 @@ def test_a_running_process_looks_again_by_itself(file: Path) -> None:
     process._look_again_at = 0.0
 
     wait_until_known(process, "own/Model")
+
+
+def test_a_celery_process_knows_the_published_copy_from_its_start(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh.refresh(now=NOW)
+    monkeypatch.setattr(reference, "_copy", ProcessCopy(place=str(file)))
+
+    app.loader.import_default_modules()
+    worker_process_init.send(sender=None)
+
+    assert reference.find_listed_name("koboldcpp/Model-Q4") == "own/Model"
 
 
 @contextmanager
