@@ -11,7 +11,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from django.db import connection, connections, transaction
 
-from tests.horde import Answer
+from tests.horde import Answer, one_value
 
 Result = TypeVar("Result")
 PARALLEL = 16
@@ -44,6 +44,17 @@ def at_once(*calls: Callable[[], Result]) -> list[Result]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result(timeout=60) for future in [pool.submit(run, call) for call in calls]]
+
+
+def without_waiting(call: Callable[[], Result]) -> Result:
+    """Run a call on a connection of its own, which fails where it would have to wait for a lock."""
+
+    def run() -> Result:
+        one_value("SELECT set_config('lock_timeout', '1s', false)")
+        return call()
+
+    [result] = at_once(run)
+    return result
 
 
 def codes(answers: list[Answer]) -> list[str]:

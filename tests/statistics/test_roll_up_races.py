@@ -11,7 +11,7 @@ from django.db import OperationalError
 
 from requests_app.services import statistics
 from tests.horde import count_rows
-from tests.races import PATIENCE_SECONDS, another_connection, at_once, behind_a_lock, slow_writes
+from tests.races import PATIENCE_SECONDS, another_connection, at_once, behind_a_lock, slow_writes, without_waiting
 from tests.statistics.generations import MODEL, NOW, finish, list_rows
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -116,8 +116,8 @@ def test_a_run_beside_another_does_nothing() -> None:
 
     with behind_a_lock(LOCK_TOTALS) as line:
         first = line.join(statistics.roll_up_batch)
-        [rolled_up] = at_once(statistics.roll_up_batch)
-        [pruned] = at_once(lambda: statistics.prune_batch(now=NOW))
+        rolled_up = without_waiting(statistics.roll_up_batch)
+        pruned = without_waiting(lambda: statistics.prune_batch(now=NOW))
 
     assert (first.result(), rolled_up, pruned) == (ROWS, 0, 0)
     require_counted_once(ROWS)
