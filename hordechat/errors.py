@@ -21,6 +21,7 @@ class ErrorCode(StrEnum):
     CHAT_MODEL_MISMATCH = "ChatModelMismatch"
     CHAT_REQUEST_CONFLICT = "ChatRequestConflict"
     CHAT_SUBMIT_INVALID = "ChatSubmitInvalid"
+    CHAT_SUBMIT_NONCONFORMANT = "ChatSubmitNonconformant"
     CORRUPT_PROMPT = "CorruptPrompt"
     DELETED_USER = "DeletedUser"
     DUPLICATE_GENERATION = "DuplicateGen"

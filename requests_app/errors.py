@@ -160,6 +160,12 @@ class ChatModelMismatch(HordeError):
         super().__init__(f"'model_id' is '{sent[:64]}' and the job was assigned to '{assigned}'.")
 
 
+class ChatSubmitNonconformant(HordeError):
+    """A well-formed reply that does not keep what its strict request asks for."""
+
+    code: ClassVar = ErrorCode.CHAT_SUBMIT_NONCONFORMANT
+
+
 class MaintenanceMode(HordeError):
     """The site takes no new requests while its operator works on it."""
 

@@ -10,6 +10,7 @@ from hordechat.contract.limits import (
     DEFAULT_CLIENT_AGENT,
     DEFAULT_CONTEXT_TOKENS,
     MAX_CLIENT_AGENT_CHARACTERS,
+    MAX_FAULT_REASON_CHARACTERS,
     MAX_FILTER_DESCRIPTION_CHARACTERS,
     MAX_FILTER_PATTERN_CHARACTERS,
     MAX_FILTER_REPLACEMENT_CHARACTERS,
@@ -22,7 +23,6 @@ from hordechat.infra.fields import FixedCharField
 from requests_app.rules.statistics import GenerationOutcome, Period
 
 CODE_CHARACTERS = 32
-FAULT_REASON_CHARACTERS = 1000
 FINGERPRINT_CHARACTERS = 64
 
 
@@ -63,6 +63,8 @@ class Request(models.Model):
     max_context_length = models.IntegerField(db_default=DEFAULT_CONTEXT_TOKENS)
     active = models.BooleanField(db_default=False)
     faulted = models.BooleanField(db_default=False)
+    faulted_jobs = models.IntegerField(db_default=0)
+    """Generations given up, fakes aside; one too many faults the request (FLW-26)."""
     consumed_kudos = kudos_field()
     quoted_kudos = models.DecimalField(max_digits=18, decimal_places=2, null=True)
     """The estimate its client was told, which a repeated submission is told again."""
@@ -96,7 +98,7 @@ class Request(models.Model):
     chat_conformance = models.CharField(max_length=16, db_default=Conformance.STRICT.value)
     chat_tools_temperature = models.FloatField(null=True)
     chat_messages_offloaded = models.BooleanField(db_default=False)
-    chat_fault_reason = models.CharField(max_length=FAULT_REASON_CHARACTERS, null=True)  # noqa: DJ001 - null: none
+    chat_fault_reason = models.CharField(max_length=MAX_FAULT_REASON_CHARACTERS, null=True)  # noqa: DJ001 - null: none
     chat_fault_rc = models.CharField(max_length=CODE_CHARACTERS, null=True)  # noqa: DJ001 - null: none
 
     objects = LightRequests()

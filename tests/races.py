@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -103,21 +103,26 @@ class Line:
         count: int = row[0]
         return count
 
+    def cut_off(self) -> None:
+        """Break the connections of those who wait: what they did in their transactions is undone, as by a crash."""
+        self._other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+
 
 @contextmanager
 def behind_a_lock(statement: str, parameters: list[Any] | None = None) -> Iterator[Line]:
-    """Hold what a statement locks in this thread's transaction, while others join a line for it, until the end."""
+    """Hold what a statement locks in this thread's transaction, while others join a line; the end lets them go."""
     with ThreadPoolExecutor(PARALLEL) as pool, another_connection() as other, transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(statement, parameters)
         yield Line(pool, other)
 
 
-@contextmanager
-def behind_a_lock_on(request_id: str) -> Iterator[Line]:
-    """Hold a request's row in this thread's transaction, while others join a line for it; the end lets them go."""
-    with behind_a_lock("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [request_id]) as line:
-        yield line
+def behind_a_lock_on(request_id: str) -> AbstractContextManager[Line]:
+    """Hold a request's row."""
+    return behind_a_lock("SELECT 1 FROM waiting_prompts WHERE id = %s FOR NO KEY UPDATE", [request_id])
 
 
 @contextmanager

@@ -1,10 +1,50 @@
 """A body's bytes as a JSON object: strict, bounded before it is parsed, and without what the database cannot hold."""
 
+import json
+from dataclasses import dataclass
+
 import orjson
 
 from hordechat.contract.limits import MAX_JSON_SEPARATORS
 from hordechat.contract.refusals import BadRequest, NulByteInPayload
 from hordechat.contract.text import holds_nul
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyObject:
+    """The JSON object of a reply: a model may write what is no text."""
+
+    values: dict[str, object]
+    """NUL characters are left in, halves of surrogate pairs are replaced."""
+    holds_half_pairs: bool
+    """Whether any were."""
+
+
+def parse_reply(body: bytes) -> ReplyObject:
+    """Return the JSON object of a worker's body, so that what nobody can store is refused as the reply it is (RSN-16).
+
+    Raises:
+        BadRequest: as `parse_object`.
+    """
+    try:
+        return ReplyObject(values=parse_object(body, refuse_nul=False), holds_half_pairs=False)
+    except BadRequest:
+        repaired = _replace_half_pairs(body)
+        if repaired is None:
+            raise
+    return ReplyObject(values=parse_object(repaired, refuse_nul=False), holds_half_pairs=True)
+
+
+def _replace_half_pairs(body: bytes) -> bytes | None:
+    """Return the same JSON with halves of surrogate pairs replaced, or None where something else is wrong with it."""
+    # Only an escape can spell one: raw bytes of one are no UTF-8.
+    if b"\\ud" not in body.lower():
+        return None
+    try:
+        text = json.dumps(json.loads(body), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def parse_object(body: bytes, *, refuse_nul: bool = True) -> dict[str, object]:

@@ -117,6 +117,7 @@ MAX_POP_AMOUNT = 20
 MAX_WORKER_MESSAGES = 50
 """What a pop carries at most of what operators tell its worker."""
 MAX_WORKER_MESSAGE_CHARACTERS = 10_240
+"""Of one of them."""
 MAX_PRIORITY_USERS = 100
 """Of more names in `priority_usernames` the first are kept."""
 MAX_WORKERS = 4
@@ -134,6 +135,12 @@ MAX_METADATA = 50
 """Entries of a text reply's `gen_metadata`."""
 MAX_METADATA_REFERENCE_CHARACTERS = 255
 MAX_REASONING_BYTES = MAX_CHAT_TEXT_BYTES
+MAX_FAULT_REASON_CHARACTERS = 1000
+"""What a request keeps of the message its reply was refused with."""
+FAULTED_GENERATIONS_LIMIT = 2
+"""With one more generation given up, a request is faulted (FLW-26)."""
+VERIFICATION_SECONDS = 2
+"""What the judgement of one reply by its schema may take; a schema that takes longer counts as unusable."""
 
 # -- Requests' life ----------------------------------------------------------------------------------------------------
 REQUEST_LIFE_SECONDS = 20 * 60

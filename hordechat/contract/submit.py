@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
 from hordechat.contract.chat.submission import ToolCall
 from hordechat.contract.limits import (
@@ -24,6 +24,9 @@ from hordechat.errors import ErrorCode, HordeError
 
 CHAT_KEYS = frozenset({"message", "model_id", "finish_reason", "fault_reason"})
 """A body that carries one of these is a chat submit to the parser (SUB-18)."""
+
+
+HALF_PAIR = "The reply holds half of a surrogate pair, which is no text."
 
 
 class ChatSubmitInvalid(HordeError):
@@ -50,11 +53,23 @@ class SubmitBody(StrictModel):
     reasoning_tokens: object = Field(None, json_schema_extra={"type": "integer"})
     model_id: object = Field(None, json_schema_extra={"type": "string"})
     fault_reason: object = Field(None, json_schema_extra={"type": "string"})
+    _holds_half_pairs: bool = PrivateAttr(default=False)
 
     @property
     def is_fault(self) -> bool:
         """Whether the worker gives the job back."""
         return self.state == FAULTED_STATE
+
+    @property
+    def holds_half_pairs(self) -> bool:
+        """Whether a string held half of a surrogate pair, which is no text and was replaced."""
+        return self._holds_half_pairs
+
+    def with_half_pairs(self) -> "SubmitBody":
+        """Return the body with the mark that it held some."""
+        marked = self.model_copy()
+        marked._holds_half_pairs = True  # noqa: SLF001 - its own copy
+        return marked
 
     @property
     def is_chat(self) -> bool:
@@ -146,6 +161,11 @@ class ChatReply:
         )
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the model wrote nothing; calls are a complete reply (SUB-38, SUB-39)."""
+        return not self.content and not self.tool_calls
+
+    @property
     def message(self) -> dict[str, object]:
         """The message as it stands in the database and on the status."""
         message: dict[str, object] = {"role": "assistant", "content": self.content}
@@ -156,8 +176,8 @@ class ChatReply:
         return message
 
 
-def parse(body: Mapping[str, object]) -> SubmitBody:
-    """Judge what both families share.
+def parse(body: Mapping[str, object], *, holds_half_pairs: bool = False) -> SubmitBody:
+    """Judge what both families share; halves of surrogate pairs were replaced where there were any.
 
     Raises:
         InvalidPayload: no id, an unknown state, or a text submit without `generation` (SUB-19).
@@ -165,7 +185,7 @@ def parse(body: Mapping[str, object]) -> SubmitBody:
     submit = validate(SubmitBody, body)
     if not submit.is_chat and submit.generation is None:
         raise InvalidPayload({"generation": "Field required."})
-    return submit
+    return submit.with_half_pairs() if holds_half_pairs else submit
 
 
 def read_chat_reply(submit: SubmitBody) -> ChatReply:
@@ -176,6 +196,8 @@ def read_chat_reply(submit: SubmitBody) -> ChatReply:
     """
     if submit.generation is not None:
         raise ChatSubmitInvalid("A chat job's reply carries 'message' and not 'generation'.")
+    if submit.holds_half_pairs:
+        raise ChatSubmitInvalid(HALF_PAIR)
     sent = submit.model_dump(include=submit.model_fields_set & set(_ReplyBody.model_fields))
     try:
         reply = _ReplyBody.model_validate(sent)
@@ -229,6 +251,11 @@ class TextReply:
         """What is charged and rewarded."""
         return len(self.text)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the model wrote nothing."""
+        return not self.text
+
 
 def read_text_reply(submit: SubmitBody) -> TextReply:
     """Return the reply to a text job; stray keys of a chat submit are ignored (SUB-50).
@@ -239,6 +266,8 @@ def read_text_reply(submit: SubmitBody) -> TextReply:
     """
     if submit.message is not None or submit.generation is None:
         raise ChatSubmitInvalid("A text job's reply carries 'generation' and no 'message'.")
+    if submit.holds_half_pairs:
+        raise InvalidPayload({"generation": HALF_PAIR})
     sent = {} if submit.gen_metadata is None else {"gen_metadata": submit.gen_metadata}
     found = validate(_TextReplyBody, sent).gen_metadata
     is_reported = bool(found) and submit.state == GenerationState.OK.value

@@ -69,6 +69,16 @@ class FinishReason(StrEnum):
     TOOL_CALLS = "tool_calls"
 
 
+class FaultReason(StrEnum):
+    """Why a worker gives a chat job back (WFR-01)."""
+
+    PROMPT_OVERFLOW = "prompt_overflow"
+    UNBUILDABLE_GRAMMAR = "unbuildable_grammar"
+    TOOL_VIOLATION = "tool_violation"
+    REPLY_REFUSED = "reply_refused"
+    GENERATION_ERROR = "generation_error"
+
+
 class GenerationState(StrEnum):
     """The state a stored reply is shown with."""
 

@@ -4,16 +4,19 @@ The bound holds for a declared length and for a chunked body, which declares non
 the server's own stream is read. The server ends that stream where the body ends (`wsgi.input_terminated`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import BoundedSemaphore
+from typing import TypeVar
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from hordechat.contract.json_body import parse_object
+from hordechat.contract.json_body import ReplyObject, parse_object, parse_reply
 from hordechat.contract.limits import MIB
 from hordechat.contract.refusals import BadRequest
 from hordechat.http.refusals import RequestTooLarge, ServerBusy
+
+Parsed = TypeVar("Parsed")
 
 READ_BYTES = 64 * 1024
 MAX_LENGTH_DIGITS = 20
@@ -63,20 +66,32 @@ def _read(environ: Mapping[str, object], *, wanted_bytes: int, limit_bytes: int)
     return body
 
 
-def read_object(request: HttpRequest | Request, *, limit_bytes: int, refuse_nul: bool = True) -> dict[str, object]:
+def read_object(request: HttpRequest | Request, *, limit_bytes: int) -> dict[str, object]:
     """Read and parse a body in one step.
 
     Raises:
         RequestTooLarge, BadRequest, NulByteInPayload: as `read_bytes` and `parse_object`.
         ServerBusy: other large bodies are parsed already and did not come to an end in time.
     """
-    body = read_bytes(request, limit_bytes=limit_bytes)
+    return _parse(read_bytes(request, limit_bytes=limit_bytes), parse_object)
+
+
+def read_reply(request: HttpRequest | Request, *, limit_bytes: int) -> ReplyObject:
+    """Read and parse a reply's body, which may hold what is no text.
+
+    Raises:
+        RequestTooLarge, BadRequest, ServerBusy: as `read_object`.
+    """
+    return _parse(read_bytes(request, limit_bytes=limit_bytes), parse_reply)
+
+
+def _parse(body: bytes, parse: Callable[[bytes], Parsed]) -> Parsed:
     if len(body) <= LARGE_BODY_BYTES:
-        return parse_object(body, refuse_nul=refuse_nul)
+        return parse(body)
     if not _large_bodies.acquire(timeout=LARGE_BODY_WAIT_SECONDS):
         raise ServerBusy
     try:
-        return parse_object(body, refuse_nul=refuse_nul)
+        return parse(body)
     finally:
         _large_bodies.release()
 

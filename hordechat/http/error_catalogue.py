@@ -62,6 +62,11 @@ CATALOGUE: dict[ErrorCode, Entry] = {
         "A worker's submit is not shaped like a reply to its job.",
         "Correct the fields the message names and submit again; the job is still yours until its lease ends.",
     ),
+    ErrorCode.CHAT_SUBMIT_NONCONFORMANT: Entry(
+        "A reply does not keep what its strict request asks for: a tool choice, or the format of the content.",
+        "Generate again and submit within the lease, or give the job back with `state: faulted`; a fault after this "
+        "refusal does not count as a dropped job. A schema that cannot be compiled fits no reply: give the job back.",
+    ),
     ErrorCode.CORRUPT_PROMPT: Entry(
         "The texts of a request could not be screened: that took too long, made them too long, or left nothing.",
         "Send less text, or another one; leave out long runs of the same characters.",

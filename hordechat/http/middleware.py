@@ -45,7 +45,8 @@ class RequestIdMiddleware:
             )
             HTTP_REQUESTS.labels(route, method, response.status_code).inc()
             HTTP_SECONDS.labels(route, method).observe(seconds)
-            logger.debug("%s %s %d %.1f ms", method, route, response.status_code, seconds * 1000)
+            fields = {"method": method, "route": route, "status": response.status_code}
+            logger.debug("answered", extra={**fields, "milliseconds": round(seconds * 1000, 1)})
             response["X-Request-Id"] = identifier
             return response
         finally:

@@ -25,7 +25,8 @@ def recorded(task: str) -> Iterator[None]:
     BEAT_RUNS.labels(task, "done").inc()
     BEAT_LAST_RUN.labels(task).set(finished_at)
     redis.best_effort("beat mark", lambda: redis.marks().hset(KEY, task, str(finished_at)))
-    logger.info("%s took %.0f ms", task, (time.perf_counter() - started_at) * 1000)
+    milliseconds = round((time.perf_counter() - started_at) * 1000)
+    logger.info("beat task done", extra={"task": task, "milliseconds": milliseconds})
 
 
 def seconds_since_last_runs(tasks: Sequence[str], *, now: float) -> dict[str, float | None]:

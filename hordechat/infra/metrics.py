@@ -46,6 +46,21 @@ GATE_SHADOW_ASSIGNMENTS = Counter(
     "Text jobs handed to a worker that does not finish them within a lease at its speed.",
     ["worker_trusted", "size_bucket"],
 )
+GATE_SHADOW_OUTCOMES = Counter(
+    "horde_text_gate_shadow_outcomes",
+    "How text jobs ended that were handed to a worker which does not finish them within a lease at its speed.",
+    ["worker_trusted", "size_bucket", "outcome"],
+)
+GATE_SHADOW_SERVICE_SECONDS = Histogram(
+    "horde_text_gate_shadow_service_seconds",
+    "Time from pop to submit of such jobs that were completed.",
+    ["worker_trusted", "size_bucket"],
+    buckets=(1, 5, 10, 20, 30, 60, 90, 120, 150, 180, 210, 300),
+)
+CHAT_WORKER_FAULTS = Counter(
+    "horde_chat_worker_faults", "Chat jobs given back, by the reason their worker sent.", ["reason", "worker_trusted"]
+)
+EMPTY_REPLIES = Counter("horde_text_empty_generations", "Replies in which the model wrote nothing.", ["model"])
 STALE_ABORTS = Counter(
     "horde_text_stale_aborts", "Generations aborted because their lease lapsed.", ["worker_trusted", "chat"]
 )

@@ -37,7 +37,9 @@ def retry_on_conflict(use_case: Callable[Parameters, Result]) -> Callable[Parame
                 is_conflict = isinstance(error.__cause__, (postgres.DeadlockDetected, postgres.SerializationFailure))
                 if not is_conflict or attempt == ATTEMPTS or connection.in_atomic_block:
                     raise
-                logger.warning("%s lost against another transaction, try %d", use_case.__qualname__, attempt)
+                logger.warning(
+                    "lost against another transaction", extra={"use_case": use_case.__qualname__, "attempt": attempt}
+                )
                 time.sleep(random.uniform(*PAUSE_SECONDS) * attempt)  # noqa: S311 - jitter, not a secret
         raise AssertionError("unreachable: the last try returns or raises")  # pragma: no cover
 

@@ -173,4 +173,4 @@ SPECTACULAR_SETTINGS = {
 
 LOGGING_CONFIG = "hordechat.infra.logging.configure"
 
-LOGGING = {"level": HORDE.log_level}
+LOGGING = {"level": HORDE.log_level, "format": HORDE.log_format}

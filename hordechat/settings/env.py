@@ -249,6 +249,12 @@ class Environment(BaseModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", alias="HORDE_LOG_LEVEL", description="The least severe level that is logged."
     )
+    log_format: Literal["text", "json"] = Field(
+        "text",
+        alias="HORDE_LOG_FORMAT",
+        description="How a record is written to standard error: a line of text, or a line of JSON; "
+        "[operations](operations.md#logs) shows both.",
+    )
     instance_id: str = Field(
         "",
         alias="HORDE_INSTANCE_ID",

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("requests_app", "0007_dispatch_indexes")]
+    dependencies = [("requests_app", "0008_faulted_jobs")]
 
     operations = [
         migrations.CreateModel(

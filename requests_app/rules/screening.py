@@ -233,5 +233,7 @@ def _apply(each: Filter, text: str, budget: Budget) -> str:
 def _find_pattern(each: Filter) -> patterns.Pattern | None:
     pattern = patterns.find_compiled(each.regex)
     if pattern is None:
-        logger.warning("The prompt filter %d cannot be compiled and is left out: remove it.", each.id)
+        logger.warning(
+            "a prompt filter cannot be compiled and is left out: remove it", extra={"prompt_filter_id": each.id}
+        )
     return pattern

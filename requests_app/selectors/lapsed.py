@@ -21,6 +21,8 @@ class LapsedGeneration:
     id: UUID
     request_id: UUID
     is_chat: bool
+    max_length: int
+    is_over_capacity: bool
     is_owner_trusted: bool
 
 

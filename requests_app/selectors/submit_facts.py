@@ -4,8 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import orjson
+
 from billing_app.selectors import keys
+from hordechat.contract.vocabulary import Conformance
 from hordechat.infra import sql
+from requests_app.rules import verification
+from requests_app.rules.verification import ReplyContract
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +24,17 @@ class SubmitFacts:
     is_faulted: bool
     is_fake: bool
     """Whether it stands for no slot: its reply is answered like any other, and neither kept nor paid."""
+    is_over_capacity: bool
+    """Whether the job was longer than its worker finishes within a lease when it was assigned."""
     lease_seconds: int
     assigned_model: str | None
     model: str
     """What served it."""
     assigned_at: datetime
     is_chat: bool
+    extras: str | None
+    """What the client asked beside the conversation, as JSON; None when nothing."""
+    conformance: str
     max_length: int
     shared_key_id: UUID | None
     prompt_characters: int
@@ -36,6 +46,17 @@ class SubmitFacts:
     owner_account: int
     owner_escrow: int
     submitter_id: int | None
+
+    @property
+    def reply_contract(self) -> ReplyContract:
+        """What the request asks of a reply (VER-02, VER-03)."""
+        extras = None if self.extras is None else orjson.loads(self.extras)
+        return verification.read_contract(extras, conformance=Conformance(self.conformance))
+
+    @property
+    def trust_label(self) -> str:
+        """The owner's trust, as metrics count by it."""
+        return str(self.is_owner_trusted).lower()
 
 
 def find(*, generation_id: UUID, api_key: str) -> SubmitFacts | None:

@@ -31,6 +31,16 @@ def publish(
     redis.best_effort("completion signal", lambda: redis.chat_signals().publish(channel_of(request_id), body))
 
 
-def publish_after_commit(request_id: UUID, event: CompletionEvent, *, generations: int) -> None:
+def publish_after_commit(
+    request_id: UUID,
+    event: CompletionEvent,
+    *,
+    generations: int,
+    fault_reason: str | None = None,
+    fault_rc: str | None = None,
+) -> None:
     """Publish one event once the open transaction has committed, whatever other callbacks do."""
-    transaction.on_commit(partial(publish, request_id, event, generations=generations), robust=True)
+    transaction.on_commit(
+        partial(publish, request_id, event, generations=generations, fault_reason=fault_reason, fault_rc=fault_rc),
+        robust=True,
+    )

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -74,16 +73,12 @@ def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
         expired = sql.fetch_all(sql.load(__file__, "expire.sql"), {"request_ids": request_ids}, Expired)
         for request in expired:
             if request.is_chat and not request.progress.is_done:
-                transaction.on_commit(
-                    partial(
-                        completion_signal.publish,
-                        request.id,
-                        CompletionEvent.FAULTED,
-                        generations=request.stored,
-                        fault_reason=request.fault_reason,
-                        fault_rc=request.fault_rc,
-                    ),
-                    robust=True,
+                completion_signal.publish_after_commit(
+                    request.id,
+                    CompletionEvent.FAULTED,
+                    generations=request.stored,
+                    fault_reason=request.fault_reason,
+                    fault_rc=request.fault_rc,
                 )
         # Accounts come last in the lock order. A hold that ended with its request is passed over.
         holds.void(

@@ -1,16 +1,21 @@
-"""Give jobs up: a fault and the return of its slot are one transaction (FLW-19)."""
+"""Give jobs up: a fault and the return of its slot, or the fault of its request, are one transaction (FLW-19)."""
 
-from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 
+from hordechat.contract.limits import FAULTED_GENERATIONS_LIMIT
+from hordechat.contract.vocabulary import CompletionEvent
+from hordechat.errors import ErrorCode
 from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
+from requests_app.rules.length_buckets import bucket_of
 from requests_app.selectors import lapsed, progress
-from requests_app.services import upfront
+from requests_app.selectors.lapsed import LapsedGeneration
+from requests_app.services import completion_signal, upfront
 
 SWEEP_BATCH_ROWS = 200
 
@@ -29,12 +34,19 @@ class GivenBack:
     generation_id: UUID
     request_id: UUID
     user_id: int
+    is_chat: bool
     may_end_hold: bool
+    """Whether kudos were held for the request."""
+    is_cancelled: bool
+    ends_request: bool
+    """Whether this fault was one too many: the request is faulted with it."""
+    fault_reason: str | None
+    fault_rc: str | None
 
 
 @retry_on_conflict
 def give_back(*, request_id: UUID, generation_id: UUID, now: datetime) -> bool:
-    """Fault one pending generation and return its slot; return whether this call did it."""
+    """Fault one pending generation, and return its slot or fault its request; return whether this call did it."""
     with transaction.atomic(durable=True):
         return bool(_give_back([request_id], [generation_id], now=now, lapsed_at=None))
 
@@ -46,7 +58,7 @@ def abort_all_lapsed(*, now: datetime) -> int:
 
 @retry_on_conflict
 def abort_lapsed(*, now: datetime, limit: int = SWEEP_BATCH_ROWS) -> int:
-    """Fault one batch of generations whose lease has lapsed, return their slots, and say how many they were.
+    """Fault one batch of generations whose lease has lapsed, as if their workers had, and say how many they were.
 
     Two runs at once do the work of one: the second finds the batch's advisory lock taken and does nothing.
     """
@@ -57,10 +69,16 @@ def abort_lapsed(*, now: datetime, limit: int = SWEEP_BATCH_ROWS) -> int:
         aborted = _give_back(
             sorted({generation.request_id for generation in found.values()}), list(found), now=now, lapsed_at=now
         )
-    counts = Counter((found[row.generation_id].is_owner_trusted, found[row.generation_id].is_chat) for row in aborted)
-    for (is_trusted, is_chat), count in counts.items():
-        metrics.STALE_ABORTS.labels(str(is_trusted).lower(), str(is_chat).lower()).inc(count)
+    _count_aborts([found[row.generation_id] for row in aborted])
     return len(aborted)
+
+
+def _count_aborts(aborted: Collection[LapsedGeneration]) -> None:
+    for generation in aborted:
+        trust = str(generation.is_owner_trusted).lower()
+        metrics.STALE_ABORTS.labels(trust, str(generation.is_chat).lower()).inc()
+        if generation.is_over_capacity:
+            metrics.GATE_SHADOW_OUTCOMES.labels(trust, bucket_of(generation.max_length), "aborted").inc()
 
 
 def _give_back(
@@ -73,21 +91,36 @@ def _give_back(
             "generation_ids": generation_ids,
             "now": now,
             "hour_ago": now - timedelta(hours=1),
+            "most_faults": FAULTED_GENERATIONS_LIMIT,
+            "nonconformant_rc": ErrorCode.CHAT_SUBMIT_NONCONFORMANT.value,
             "most_aborts": MAX_ABORTED_JOBS,
             "maintenance_message": TOO_MANY_ABORTS,
             "lapsed_at": lapsed_at,
         },
         GivenBack,
     )
-    # By user, as their accounts were made: accounts come last and by ascending id in the lock order.
-    for _, ended_id in sorted({(row.user_id, row.request_id) for row in given_back if row.may_end_hold}):
-        _end_hold(ended_id, now=now)
+    _settle_requests(given_back, now=now)
     return given_back
 
 
-def _end_hold(request_id: UUID, *, now: datetime) -> None:
-    """End the hold of a cancelled request when this was the last it waited for; its row is locked."""
-    found = progress.find(request_id=request_id)
-    assert found is not None, "the request's row is locked by this transaction"
-    if found.is_done:
-        upfront.release(request_id, spending=found, now=now)
+def _settle_requests(given_back: Sequence[GivenBack], *, now: datetime) -> None:
+    """Do what follows for requests: those that end here leave the queue and say so; no hold outlives its request."""
+    requests = {
+        row.request_id: row for row in given_back if row.ends_request or (row.is_cancelled and row.may_end_hold)
+    }
+    if ended := [row.request_id for row in requests.values() if row.ends_request]:
+        sql.execute(sql.load(__file__, "dequeue.sql"), {"request_ids": ended})
+    # By user, as their accounts were made: accounts come last and by ascending id in the lock order.
+    for row in sorted(requests.values(), key=lambda row: (row.user_id, row.request_id)):
+        found = progress.find(request_id=row.request_id)
+        assert found is not None, "the request's row is locked by this transaction"
+        if row.ends_request and row.is_chat:
+            completion_signal.publish_after_commit(
+                row.request_id,
+                CompletionEvent.FAULTED,
+                generations=found.stored,
+                fault_reason=row.fault_reason,
+                fault_rc=row.fault_rc,
+            )
+        if found.is_done:
+            upfront.release(row.request_id, spending=found, now=now)

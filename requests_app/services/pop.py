@@ -249,13 +249,15 @@ def _tell_over_capacity(claimed: Claimed, ids: Sequence[UUID], worker: WorkerSna
             str(worker.is_owner_trusted).lower(), bucket_of(claimed.max_length)
         ).inc()
         logger.info(
-            "over capacity: generation %s of request %s at worker %s, max_length %d, capacity %.0f, speed %s",
-            generation_id,
-            claimed.request_id,
-            worker.id,
-            claimed.max_length,
-            speed.lease_capacity(worker.speed),
-            worker.speed,
+            "over capacity",
+            extra={
+                "generation_id": generation_id,
+                "waiting_prompt_id": claimed.request_id,
+                "worker_id": worker.id,
+                "max_length": claimed.max_length,
+                "capacity": round(speed.lease_capacity(worker.speed)),
+                "speed": worker.speed,
+            },
         )
 
 

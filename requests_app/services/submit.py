@@ -1,41 +1,45 @@
 """Take a worker's submit: a reply that is stored and paid exactly once, or a job given back."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+import logging
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-import orjson
-from django.db import transaction
-from psycopg.types.json import Jsonb
-
 from billing_app.errors import InvalidApiKey
-from billing_app.rules import pricing
-from billing_app.rules.accounts import HouseAccount, TransferKind
-from billing_app.rules.earnings import part_reward
-from billing_app.rules.pricing import FinishedGeneration, Settlement
-from billing_app.services import holds, ledger, spending
-from billing_app.services.ledger import NewTransfer
 from hordechat.contract import submit as submit_contract
-from hordechat.contract.limits import REQUEST_LIFE_SECONDS
-from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody, TextReply
-from hordechat.contract.vocabulary import CompletionEvent, GenerationState
+from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody
 from hordechat.errors import HordeError
-from hordechat.infra import metrics, sql
-from hordechat.infra.transactions import retry_on_conflict
+from hordechat.infra import metrics
 from hordechat.model_reference import reference
-from requests_app.errors import AbortedGeneration, ChatModelMismatch, DuplicateGeneration, InvalidJobId
-from requests_app.selectors import progress, submit_facts
-from requests_app.selectors.progress import RequestProgress
+from requests_app.errors import (
+    AbortedGeneration,
+    ChatModelMismatch,
+    ChatSubmitNonconformant,
+    DuplicateGeneration,
+    InvalidJobId,
+)
+from requests_app.rules import fault_reasons, verification
+from requests_app.rules.length_buckets import bucket_of
+from requests_app.selectors import submit_facts
 from requests_app.selectors.submit_facts import SubmitFacts
-from requests_app.services import completion_signal, faults, upfront
+from requests_app.services import fault_record, faults, settlement
+from requests_app.services.settlement import Reply
 from workers_app.errors import WrongCredentials
-from workers_app.rules import speed
-from workers_app.rules.backends import is_validated
+
+logger = logging.getLogger(__name__)
 
 NOTHING = Decimal(0)
+OTHER_MODEL = "other"
+"""What replies of models the reference does not know are counted under: workers may name what they like."""
 
-Reply = ChatReply | TextReply
+
+@dataclass(frozen=True, kw_only=True)
+class ReadReply:
+    """A reply that is what its request asked for."""
+
+    reply: Reply
+    dropped_tool_calls: int = 0
 
 
 def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
@@ -46,35 +50,52 @@ def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
         InvalidApiKey, WrongCredentials: the key is nobody's, or not the worker's owner's.
         DuplicateGeneration, AbortedGeneration: the generation is not pending any more.
         ChatSubmitInvalid, ChatModelMismatch: what was sent is no reply to this job.
+        ChatSubmitNonconformant: the reply does not keep what its strict request asks for.
     """
     facts = _get_facts(api_key=api_key, body=body)
+    return _give_back(body, facts, api_key, now) if body.is_fault else _take_reply(body, facts, api_key, now)
+
+
+def _give_back(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetime) -> Decimal:
+    if facts.is_chat:
+        # Before all that may refuse: a fault that is sent again counts again (WFR-22).
+        metrics.CHAT_WORKER_FAULTS.labels(fault_reasons.label_of(body.fault_reason), facts.trust_label).inc()
     _require_pending(facts)
-    if body.is_fault:
-        if facts.is_chat:
-            _require_model(body.model_id, facts, is_required=body.is_chat)
-        if not faults.give_back(request_id=facts.request_id, generation_id=facts.id, now=now):
-            raise _lost(facts, api_key=api_key)
-        metrics.REPLIES.labels("faulted").inc()
-        return NOTHING
-    reply = _read_reply(body, facts)
-    settlement = _settle(reply, facts)
-    if facts.is_fake:
-        is_taken = bool(sql.execute(sql.load(__file__, "end_fake.sql"), {"generation_id": facts.id, "now": now}))
-    else:
-        is_taken = _store(reply, facts=facts, settlement=settlement, now=now)
-    if not is_taken:
+    if facts.is_chat:
+        _require_model(body.model_id, facts, is_required=body.is_chat)
+        if (reason := fault_reasons.find_known(body.fault_reason)) is not None:
+            fault_record.record_fault_reason(reason, request_id=facts.request_id, generation_id=facts.id)
+    if not faults.give_back(request_id=facts.request_id, generation_id=facts.id, now=now):
         raise _lost(facts, api_key=api_key)
-    metrics.REPLIES.labels("fake" if facts.is_fake else "stored").inc()
-    return settlement.reward
+    _tell(facts, "faulted", now)
+    return NOTHING
 
 
-def _read_reply(body: SubmitBody, facts: SubmitFacts) -> Reply:
+def _take_reply(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetime) -> Decimal:
+    _require_pending(facts)
+    try:
+        read = _read_reply(body, facts)
+    except (ChatSubmitInvalid, ChatModelMismatch, ChatSubmitNonconformant) as refusal:
+        if facts.is_chat:
+            fault_record.record_refusal(refusal, request_id=facts.request_id, generation_id=facts.id)
+        raise
+    reward = settlement.settle_reply(read.reply, facts=facts, now=now)
+    if reward is None:
+        raise _lost(facts, api_key=api_key)
+    _tell(facts, "fake" if facts.is_fake else "completed", now, dropped_tool_calls=read.dropped_tool_calls)
+    if read.reply.is_empty and not facts.is_fake:
+        metrics.EMPTY_REPLIES.labels(facts.model if reference.find(facts.model) else OTHER_MODEL).inc()
+    return reward
+
+
+def _read_reply(body: SubmitBody, facts: SubmitFacts) -> ReadReply:
     """Judge the reply by the family of the stored request, whatever the body looks like (SUB-43, SUB-50)."""
     if not facts.is_chat:
-        return submit_contract.read_text_reply(body)
-    reply = submit_contract.read_chat_reply(body)
+        return ReadReply(reply=submit_contract.read_text_reply(body))
+    reply: ChatReply = submit_contract.read_chat_reply(body)
     _require_model(reply.model_id, facts, is_required=True)
-    return reply
+    verified = verification.verify(reply, facts.reply_contract)
+    return ReadReply(reply=verified.reply, dropped_tool_calls=verified.dropped_tool_calls)
 
 
 def _get_facts(*, api_key: str, body: SubmitBody) -> SubmitFacts:
@@ -110,123 +131,6 @@ def _require_model(sent: object, facts: SubmitFacts, *, is_required: bool) -> No
         raise ChatModelMismatch(sent=sent, assigned=facts.assigned_model)
 
 
-def _settle(reply: Reply, facts: SubmitFacts) -> Settlement:
-    """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02), at the model that served it."""
-    return pricing.settle(
-        FinishedGeneration(
-            model=reference.find(facts.model),
-            reply_characters=reply.characters,
-            prompt_characters=facts.prompt_characters,
-            max_length=facts.max_length,
-            is_backend_validated=is_validated(facts.bridge_agent),
-            is_owner_trusted=facts.is_owner_trusted,
-            is_censored=reply.state is not GenerationState.OK,
-        )
-    )
-
-
-@retry_on_conflict
-def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: datetime) -> bool:
-    """Store, charge and pay in one transaction; return whether this submit won the generation."""
-    tokens = pricing.token_estimate(reply.characters, max_length=facts.max_length)
-    sample = speed.sample_of(tokens, seconds=(now - facts.assigned_at).total_seconds())
-    with transaction.atomic(durable=True):
-        won = sql.execute(
-            sql.load(__file__, "store_reply.sql"),
-            {
-                **_columns(reply),
-                "request_id": facts.request_id,
-                "generation_id": facts.id,
-                "state": reply.state.value,
-                "charge_basis": settlement.basis.value if facts.is_chat else None,
-                "reward": settlement.reward,
-                "charge": settlement.charge,
-                "speed_sample": sample,
-                "is_suspicious": speed.is_suspicious(
-                    sample,
-                    model=reference.find(facts.model),
-                    model_name=facts.model,
-                    is_owner_trusted=facts.is_owner_trusted,
-                ),
-                "is_owner_trusted": facts.is_owner_trusted,
-                "most_suspicions": speed.MAX_SUSPICIONS,
-                "speed_samples": speed.SPEED_SAMPLES,
-                "now": now,
-                "expiry": now + timedelta(seconds=REQUEST_LIFE_SECONDS),
-            },
-        )
-        if not won:
-            return False
-        found = _signal(facts.request_id)
-        _post(_transfers(settlement, facts), facts=facts, found=found, now=now)
-        if facts.shared_key_id is not None:
-            spending.charge_shared_key(shared_key_id=facts.shared_key_id, kudos=settlement.charge)
-    return True
-
-
-def _post(transfers: Sequence[NewTransfer], *, facts: SubmitFacts, found: RequestProgress, now: datetime) -> None:
-    """Move the kudos; with the last reply of a request also end the hold they were covered by."""
-    if found.is_done and found.upfront_kudos is not None:
-        charged = found.consumed_kudos - pricing.tax()
-        holds.settle(key=upfront.hold_key(facts.request_id), kudos=charged, transfers=transfers, now=now)
-    else:
-        ledger.post(transfers, now=now)
-
-
-def _columns(reply: Reply) -> dict[str, object]:
-    """Return what a reply's family stores; the other's columns stay as they were made."""
-    if isinstance(reply, TextReply):
-        chat = ("message", "finish_reason", "native_finish_reason", "prompt_tokens", "completion_tokens")
-        return {
-            **dict.fromkeys((*chat, "reasoning_tokens")),
-            "content": reply.text,
-            "seed": reply.seed,
-            "metadata": Jsonb(list(reply.metadata), dumps=orjson.dumps),
-        }
-    return {
-        # A reply of calls alone has an empty text, so that what asks for a stored one finds it (SUB-33, SUB-36).
-        "content": reply.content or "",
-        "seed": 0,
-        "metadata": Jsonb([], dumps=orjson.dumps),
-        "message": Jsonb(reply.message, dumps=orjson.dumps),
-        "finish_reason": reply.finish_reason.value,
-        "native_finish_reason": reply.native_finish_reason,
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "reasoning_tokens": reply.reasoning_tokens,
-    }
-
-
-def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
-    """Return what a stored reply moves: the reward, parted for an owner who is not yet trusted, and the burn."""
-    # A censored reply costs its requester the burn alone; its worker is paid in full, out of the mint.
-    is_charged = settlement.charge > pricing.BURN
-    payer = facts.requester_account if is_charged else HouseAccount.MINT
-    earnings = part_reward(settlement.reward, is_trusted=facts.is_owner_trusted)
-    moved = [
-        (f"reply:{facts.id}", payer, facts.owner_account, earnings.balance, TransferKind.REPLY),
-        (f"escrow:{facts.id}", payer, facts.owner_escrow, earnings.escrow, TransferKind.REPLY),
-        (f"burn:{facts.id}", facts.requester_account, HouseAccount.BURN, pricing.BURN, TransferKind.BURN),
-    ]
-    return [
-        NewTransfer(
-            idempotency_key=key, debit_account=debit, credit_account=credit, amount=amount, kind=kind, cause=facts.id
-        )
-        for key, debit, credit, amount, kind in moved
-        if amount
-    ]
-
-
-def _signal(request_id: UUID) -> RequestProgress:
-    """Announce the stored generation, and the request when that completed it; return how far it is, under its lock."""
-    found = progress.find(request_id=request_id)
-    assert found is not None, "the request's row is locked by this transaction"
-    completion_signal.publish_after_commit(request_id, CompletionEvent.GENERATION, generations=found.stored)
-    if found.is_done and not found.is_faulted:
-        completion_signal.publish_after_commit(request_id, CompletionEvent.DONE, generations=found.stored)
-    return found
-
-
 def _lost(facts: SubmitFacts, *, api_key: str) -> HordeError:
     """Return why the generation was not pending any more when its row was claimed (SUB-42)."""
     newest = submit_facts.find(generation_id=facts.id, api_key=api_key)
@@ -235,3 +139,26 @@ def _lost(facts: SubmitFacts, *, api_key: str) -> HordeError:
     if newest.is_stored:
         return DuplicateGeneration(generation_id=facts.id)
     return AbortedGeneration(generation_id=facts.id, lease_seconds=newest.lease_seconds)
+
+
+def _tell(facts: SubmitFacts, outcome: str, now: datetime, *, dropped_tool_calls: int = 0) -> None:
+    """Count and log how a generation ended; whoever lost the claim of it does not come here."""
+    metrics.REPLIES.labels(outcome).inc()
+    seconds = (now - facts.assigned_at).total_seconds()
+    if facts.is_over_capacity:
+        bucket = bucket_of(facts.max_length)
+        metrics.GATE_SHADOW_OUTCOMES.labels(facts.trust_label, bucket, outcome).inc()
+        if outcome == "completed":
+            metrics.GATE_SHADOW_SERVICE_SECONDS.labels(facts.trust_label, bucket).observe(seconds)
+    dropped = {"dropped_tool_calls": dropped_tool_calls} if dropped_tool_calls else {}
+    logger.info(
+        "horde.job_submit.done",
+        extra={
+            "outcome": outcome,
+            "generation_id": facts.id,
+            "waiting_prompt_id": facts.request_id,
+            "worker_id": facts.worker_id,
+            "seconds": round(seconds, 3),
+            **dropped,
+        },
+    )

@@ -75,6 +75,7 @@ class SubmitViewSet(ViewSet):
         refusals=(
             ErrorCode.BAD_REQUEST,
             ErrorCode.CHAT_SUBMIT_INVALID,
+            ErrorCode.CHAT_SUBMIT_NONCONFORMANT,
             ErrorCode.CHAT_MODEL_MISMATCH,
             ErrorCode.DUPLICATE_GENERATION,
             ErrorCode.ABORTED_GENERATION,
@@ -86,6 +87,7 @@ class SubmitViewSet(ViewSet):
     )
     def create(self, request: Request) -> Response:
         """Submit a job's reply, or give the job back."""
-        sent = submit_contract.parse(body.read_object(request, limit_bytes=MAX_REPLY_BODY_BYTES, refuse_nul=False))
+        found = body.read_reply(request, limit_bytes=MAX_REPLY_BODY_BYTES)
+        sent = submit_contract.parse(found.values, holds_half_pairs=found.holds_half_pairs)
         reward = submit.submit(api_key=headers.get_api_key(request), body=sent, now=clock.now())
         return Response(SubmitAnswer(reward=float(reward)).model_dump())

@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from billing_app.selectors import ledger
+from hordechat.infra.logging import TextFormatter
 from tests.horde import MODEL, Horde, make_person, one_value
 
 DEFAULTS = {
@@ -207,8 +208,9 @@ def test_a_job_beyond_the_workers_capacity_is_handed_out_and_recorded(
     horde: Horde, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = assignments("1025-2048")
-    for length in (1200, 1201):
-        horde.queued_text(params={"max_length": length, "max_context_length": 2048})
+    request_ids = [
+        horde.queued_text(params={"max_length": length, "max_context_length": 2048}) for length in (1200, 1201)
+    ]
 
     with caplog.at_level("INFO"):
         ids = [horde.pop_text(max_length=4096)[1]["id"] for _ in range(2)]
@@ -217,9 +219,17 @@ def test_a_job_beyond_the_workers_capacity_is_handed_out_and_recorded(
         one_value("SELECT array_agg(over_capacity_at_assignment ORDER BY created, id) FROM processing_gens") is not None
     )
     assert one_value("SELECT id::text FROM processing_gens WHERE over_capacity_at_assignment") == ids[1]
-    [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("over capacity")]
-    assert ids[1] in line
-    assert "max_length 1201, capacity 1200, speed None" in line
+    [record] = [each for each in caplog.records if each.getMessage() == "over capacity"]
+    worker_id = one_value("SELECT DISTINCT worker_id::text FROM processing_gens")
+    assert record.levelname == "INFO"
+    assert (
+        TextFormatter()
+        .format(record)
+        .endswith(
+            f": over capacity generation_id={ids[1]} waiting_prompt_id={request_ids[1]} worker_id={worker_id} "
+            "max_length=1201 capacity=1200 speed=null"
+        )
+    )
     assert assignments("1025-2048") == before + 1
 
 

@@ -1,23 +1,29 @@
 """Whatever is killed in the middle: no accepted request is lost, none is paid twice."""
 
 import os
+import random
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from hordechat.contract.limits import FAULTED_GENERATIONS_LIMIT
 from hordechat.local import postgresql, stack, valkey
 from tests import services
 from tests.e2e.conftest import LiveHorde, make_live_person
 from tests.horde import Answer
 
 pytestmark = pytest.mark.slow
-CYCLES = 200
+CYCLES = 500
 KILLS = 4
+"""Of the API, and as many of Celery's worker."""
+DROPPED, REFUSED, GIVEN_UP = 0.05, 0.1, 0.25
+"""Up to which chance a job is not heard of again, is refused and given up, or given up."""
 
 
 def patient(call: Callable[[], Answer]) -> Answer:
@@ -34,87 +40,129 @@ def patient(call: Callable[[], Answer]) -> Answer:
         time.sleep(0.1)
 
 
-def test_killing_the_api_loses_no_accepted_request_and_pays_none_twice() -> None:
+@dataclass
+class Crew:
+    """Workers of all kinds at one site: most reply, some give up and say why, some are refused, some are lost."""
+
+    live: LiveHorde
+    is_over: threading.Event = field(default_factory=threading.Event)
+    explained: set[str] = field(default_factory=set)
+    """The generations whose worker was heard when it said why it gave up."""
+
+    def work(self, number: int) -> int:
+        """Pop until told to stop, and return how many replies were taken; what is lost comes back by its lease."""
+        draw = random.Random(number)
+        served = 0
+        while not self.is_over.is_set():
+            job = patient(lambda: self.live.pop(name=f"worker {number}"))[1].get("id")
+            if job is None:
+                time.sleep(0.05)
+            else:
+                served += self._serve(job, draw.random())
+        return served
+
+    def _serve(self, job: str, chance: float) -> bool:
+        if chance < DROPPED:
+            return False
+        if chance < REFUSED:
+            patient(lambda: self.live.reply(job, finish_reason="tired"))
+        if chance < GIVEN_UP:
+            if patient(lambda: self.live.fault(job, fault_reason="generation_error"))[0] == 200:
+                self.explained.add(job)
+            return False
+        return patient(lambda: self.live.reply(job))[1].get("rc") in {None, "DuplicateGen"}
+
+
+def test_killing_api_and_celery_loses_no_accepted_request_and_pays_none_twice(tmp_path: Path) -> None:
     url = services.clone_for("killed")
-    environment = {"DATABASE_URL": url, "REDIS_URL": os.environ["REDIS_URL"], "HORDE_LOG_LEVEL": "ERROR"}
-    requester = make_live_person(environment, "requester", "--kudos", "100000")
+    environment = {"DATABASE_URL": url, "HORDE_LOG_LEVEL": "ERROR", "REDIS_URL": os.environ["REDIS_URL"]}
+    requester = make_live_person(environment, "requester", "--kudos", "1000000")
     owner = make_live_person(environment, "owner", "--trusted")
     accepted: set[str] = set()
-    is_over = threading.Event()
     try:
         with (
-            stack.api(environment) as api,
-            LiveHorde(requester=requester, owner=owner, api=api, environment=environment) as live,
+            valkey.running(tmp_path / "valkey") as cache,
+            stack.api(environment | {"REDIS_URL": cache.url}) as api,
+            stack.celery_worker(environment | {"REDIS_URL": cache.url, "HORDE_LOG_LEVEL": "INFO"}) as celery,
+            LiveHorde(
+                requester=requester, owner=owner, api=api, environment=environment | {"REDIS_URL": cache.url}
+            ) as live,
         ):
-
-            def work(name: str) -> int:
-                """Pop and reply until told to stop; a job whose pop was not heard of comes back with its lease."""
-                served = 0
-                while not is_over.is_set():
-                    job = patient(lambda: live.pop(name=name))[1].get("id")
-                    if job is None:
-                        time.sleep(0.05)
-                    elif patient(lambda job=job: live.reply(job))[1].get("rc") in {None, "DuplicateGen"}:  # type: ignore[misc]
-                        served += 1
-                return served
+            crew = Crew(live)
 
             def ask(_: int) -> None:
                 # A submit whose answer was lost may be queued twice: it is another accepted request, paid by its own.
                 accepted.add(patient(live.submit)[1]["id"])
 
+            live.value("UPDATE users SET concurrency = %s WHERE id = %s RETURNING 1", CYCLES, requester.id)
             patient(lambda: live.pop(name="worker 0"))
             with ThreadPoolExecutor(8) as pool:
-                workers = [pool.submit(work, f"worker {number}") for number in range(3)]
+                workers = [pool.submit(crew.work, number) for number in range(4)]
                 asked = [pool.submit(ask, number) for number in range(CYCLES)]
                 try:
                     # From the main thread: a child dies with the thread that started it.
-                    for _ in range(KILLS):
-                        time.sleep(1.0)
-                        api.kill()
-                        api.start()
+                    for victim in random.Random(1).sample([api, celery] * KILLS, 2 * KILLS):
+                        sweep(live)
+                        time.sleep(0.5)
+                        victim.kill()
+                        victim.start()
                     for future in asked:
                         future.result(timeout=120)
                     deadline = time.monotonic() + 90
-                    while True:
-                        # What a killed pop took with it would lapse after 150 seconds; the test does not wait so long.
-                        live.value(
-                            "UPDATE processing_gens SET deadline = now() - interval '1 s' WHERE generation IS NULL"
-                            " AND NOT faulted AND created < now() - interval '3 s' RETURNING 1"
-                        )
-                        done = stack.manage(environment, "shell", "-c", SWEEP)
-                        assert done.returncode == 0, done.stderr
-                        if live.value(UNSERVED) == 0:
-                            break
-                        assert time.monotonic() < deadline, "some accepted requests were not served"
+                    while live.value(OPEN) > 0:
+                        assert time.monotonic() < deadline, "some accepted requests came to no end"
+                        sweep(live)
                         time.sleep(0.5)
                 finally:
-                    is_over.set()
-                assert sum(worker.result(timeout=90) for worker in workers) > 0
-
-            assert (
-                live.value("SELECT count(*) FROM waiting_prompts WHERE id = ANY(%s::uuid[])", list(accepted)) == CYCLES
-            )
-            assert live.value("SELECT coalesce(max(stored), 0) FROM (SELECT count(*) AS stored FROM processing_gens"
-                              " WHERE generation IS NOT NULL GROUP BY request_id) AS counts") == 1  # fmt: skip
-            paid = live.value("SELECT count(*) FROM transfers WHERE kind = 'reply'")
-            assert paid == live.value("SELECT count(*) FROM processing_gens WHERE generation IS NOT NULL")
-            assert paid == live.value("SELECT count(*) FROM transfers WHERE kind = 'tax'")
-            assert live.reconcile()["sum"] == "0.00"
+                    crew.is_over.set()
+                    pool.shutdown(wait=False, cancel_futures=True)
+                assert sum(worker.result(timeout=90) for worker in workers) > CYCLES / 2
+            assert_all_is_well(live, accepted, crew)
     finally:
         services.drop(url)
 
 
-SWEEP = "from requests_app.tasks import abort_lapsed_leases; abort_lapsed_leases()"
-UNSERVED = """
+def sweep(live: LiveHorde) -> None:
+    """Let the leases of the last seconds' generations lapse, as 150 seconds would, and have Celery look for them."""
+    live.value(
+        "UPDATE processing_gens SET deadline = now() - interval '1 s' WHERE generation IS NULL"
+        " AND NOT faulted AND created < now() - interval '3 s' RETURNING 1"
+    )
+    # The same for the hour in which more than 20 jobs given up put a worker into maintenance.
+    live.value("UPDATE workers SET aborts_since = aborts_since - interval '2 h' RETURNING 1")
+    done = stack.manage(live.environment, "shell", "-c", SWEEP)
+    assert done.returncode == 0, done.stderr
+
+
+def assert_all_is_well(live: LiveHorde, accepted: set[str], crew: Crew) -> None:
+    kept = live.value("SELECT count(*) FROM waiting_prompts WHERE id = ANY(%s::uuid[])", list(accepted))
+    assert kept == len(accepted) == CYCLES
+    statuses = [live.status(request_id)[1] for request_id in accepted]
+    assert all(status["done"] for status in statuses)
+    assert all(status["finished"] == (0 if status["faulted"] else 1) for status in statuses)
+    # A faulted request says why, unless none of its workers was heard to.
+    told = zip(accepted, statuses, strict=True)
+    silent = [request_id for request_id, status in told if status["faulted"] and status["fault_reason"] is None]
+    assert not live.value(EXPLAINED, list(crew.explained), silent)
+    assert live.value("SELECT coalesce(max(faulted_jobs), 0) FROM waiting_prompts") <= FAULTED_GENERATIONS_LIMIT + 1
+    stored = live.value("SELECT count(*) FROM processing_gens WHERE generation IS NOT NULL")
+    assert stored == live.value("SELECT count(DISTINCT request_id) FROM processing_gens WHERE generation IS NOT NULL")
+    assert stored == live.value("SELECT count(*) FROM transfers WHERE kind = 'reply'")
+    assert live.value("SELECT count(*) FROM transfers WHERE kind = 'tax'") == live.value(
+        "SELECT count(*) FROM waiting_prompts"
+    )
+    assert live.value("SELECT sum(held_kudos) FROM accounts") == 0
+    assert live.reconcile()["sum"] == "0.00"
+
+
+SWEEP = "from hordechat.celery import app; app.send_task('requests_app.tasks.abort_lapsed_leases')"
+OPEN = """
     SELECT count(*)
-      FROM waiting_prompts AS request
-     WHERE NOT EXISTS (
-               SELECT 1
-                 FROM processing_gens
-                WHERE request_id = request.id
-                  AND generation IS NOT NULL
-           )
+      FROM waiting_prompts
+     WHERE NOT faulted
+       AND (n > 0 OR id IN (SELECT request_id FROM processing_gens WHERE generation IS NULL AND NOT faulted))
 """
+EXPLAINED = "SELECT count(*) FROM processing_gens WHERE id = ANY(%s::uuid[]) AND request_id = ANY(%s::uuid[])"
 
 
 def test_a_restarted_postgresql_and_a_stopped_redis_cost_no_500(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def test_it_is_switched_on_and_off_and_shown() -> None:
     assert run("status") == OFF
     assert [run("on"), run("on"), run("status")] == [ON, ON, ON]
     assert modes.is_in_maintenance()
-    assert json.loads(run("status", "--json")) == {"maintenance": True}
+    assert json.loads(run("status", "--json")) == {"maintenance": True, "aborted": 0}
     assert [run("off"), run("off"), run("status")] == [OFF, OFF, OFF]
-    assert json.loads(run("off", "--json")) == {"maintenance": False}
+    assert json.loads(run("off", "--json")) == {"maintenance": False, "aborted": 0}
     assert SiteMode.objects.count() == 1
 
 

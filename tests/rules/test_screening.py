@@ -253,8 +253,8 @@ def test_a_filter_that_is_no_pattern_is_left_out_and_logged_by_its_id(caplog: py
         assert rewrite_text("(secret a", filters) == "secret b"
         assert not is_age_related("(secret", filters[:1])
 
-    assert {record.getMessage() for record in caplog.records} == {
-        "The prompt filter 7 cannot be compiled and is left out: remove it."
+    assert {(record.getMessage(), vars(record)["prompt_filter_id"]) for record in caplog.records} == {
+        ("a prompt filter cannot be compiled and is left out: remove it", 7)
     }
 
 

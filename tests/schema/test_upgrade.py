@@ -49,6 +49,7 @@ def test_new_required_columns_have_their_value_in_the_catalogue(text_only: Datab
         "waiting_prompts.is_chat": "{f}",
         "waiting_prompts.chat_conformance": "{strict}",
         "waiting_prompts.chat_messages_offloaded": "{f}",
+        "waiting_prompts.faulted_jobs": "{0}",
         "workers.accepts_chat_jobs": "{f}",
         "workers.accepts_prompt_jobs": "{t}",
         "workers.nonconformant_replies": "{0}",

@@ -105,6 +105,7 @@ SECRETS = "has to look like id:secret[,id:secret…], each secret at least 32 ch
         ("HORDE_DATABASE_POOL_SIZE", "-1", "Input should be greater than or equal to 0."),
         ("HORDE_REDIS_TIMEOUT_MILLISECONDS", "4", "Input should be greater than or equal to 5."),
         ("HORDE_LOG_LEVEL", "info", "Input should be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'."),
+        ("HORDE_LOG_FORMAT", "xml", "Input should be 'text' or 'json'."),
     ],
 )
 def test_a_bad_value_is_refused_under_its_name(name: str, value: str, complaint: str) -> None:

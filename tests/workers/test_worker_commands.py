@@ -116,6 +116,14 @@ class TestMessages:
         assert run("worker_message", "remove", to_one).startswith("There is no such message;")
         assert self.told(horde) == [("operators", "Good evening")]
 
+    def test_of_the_longest_reach_their_worker_whole(self, horde: Horde) -> None:
+        longest = "\U0001f9ed" * 10_240
+        horde.pop()
+
+        run("worker_message", "send", longest)
+
+        assert self.told(horde) == [("operators", longest)]
+
     def test_end_by_themselves(self, horde: Horde) -> None:
         horde.pop()
         run("worker_message", "send", "For an hour", "--hours", "1")
@@ -128,8 +136,8 @@ class TestMessages:
         ("arguments", "complaint"),
         [
             (["send", "words", "--worker", "nobody"], "There is no worker named 'nobody'."),
-            (["send", ""], "1 to 2048 characters"),
-            (["send", "x" * 2049], "1 to 2048 characters"),
+            (["send", ""], "1 to 10240 characters"),
+            (["send", "x" * 10_241], "1 to 10240 characters"),
             (["send", "words", "--origin", "x" * 256], "1 to 255 characters"),
             (["send", "words", "--hours", "0"], "'0' is not a number of hours from 1 to 720"),
             (["send", "words", "--hours", "9" * 30], "is not a number of hours"),

@@ -8,7 +8,6 @@ from workers_app.models import Worker, WorkerMessage
 from workers_app.selectors import workers
 
 MAX_MAINTENANCE_MESSAGE_CHARACTERS = 300
-MAX_MESSAGE_CHARACTERS = 2048
 
 
 def start_maintenance(name: str, *, message: str | None) -> None:

@@ -3,6 +3,8 @@
 SELECT generation.id,
        generation.request_id,
        request.is_chat,
+       request.max_length,
+       generation.over_capacity_at_assignment AS is_over_capacity,
        users.is_trusted AS is_owner_trusted
   FROM processing_gens AS generation
   JOIN waiting_prompts AS request ON request.id = generation.request_id

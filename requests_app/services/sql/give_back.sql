@@ -1,13 +1,12 @@
--- give_back: fault pending generations and return their slots to the queue, together.
--- A cancelled or faulted request gets no slot back. Returns the generations this call faulted; those that were stored,
--- faulted or (with lapsed_at) renewed meanwhile are not among them. With each comes its request, and whether kudos may be
--- held for it still though it was cancelled. Raw because it is one state change over four tables.
--- The requests are locked first, in id order (lock order); a generation's own conditions are judged again on its newest
--- version after any wait. Served by the primary keys.
+-- give_back: fault pending generations, and return their slots to the queue or fault their requests, together.
+-- A request with more faulted generations than %(most_faults)s is faulted itself and offers nothing more; a cancelled or
+-- faulted one gets no slot back. Returns the generations this call faulted; those that were stored, faulted or (with
+-- lapsed_at) renewed meanwhile are not among them. With each comes its request as this left it. The queue rows of a request
+-- that was faulted are taken out by dequeue.sql, whose snapshot is newer. Raw because it is one state change over four tables.
+-- The requests are locked first, in id order (lock order), and written from what the lock returned, their newest versions;
+-- a generation's own conditions are judged again on its newest version after any wait. Served by the primary keys.
 WITH request AS MATERIALIZED (
-    SELECT id,
-           user_id,
-           cancelled_at IS NOT NULL AND upfront_kudos IS NOT NULL AS may_end_hold
+    SELECT id, user_id, is_chat, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason, chat_fault_rc
       FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
      ORDER BY id
@@ -23,22 +22,37 @@ faulted AS (
        AND processing_gens.generation IS NULL
        AND NOT processing_gens.faulted
        AND (%(lapsed_at)s::timestamptz IS NULL OR processing_gens.deadline <= %(lapsed_at)s)
- RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id, processing_gens.fake
+ RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id, processing_gens.fake,
+           processing_gens.chat_refusal_rc
 ),
-restarted AS (
-    UPDATE waiting_prompts
-       SET n = waiting_prompts.n + slots.count
-      FROM (
+verdict AS (
+    SELECT request.id,
+           request.n,
+           request.faulted_jobs + slots.count AS faulted_jobs,
+           slots.count,
+           NOT request.faulted
+               AND request.cancelled_at IS NULL
+               AND request.faulted_jobs + slots.count > %(most_faults)s AS ends_request,
+           NOT request.faulted
+               AND request.cancelled_at IS NULL
+               AND request.faulted_jobs + slots.count <= %(most_faults)s AS restarts
+      FROM request
+      JOIN (
                SELECT request_id, count(*) AS count
                  FROM faulted
                 WHERE NOT fake
                 GROUP BY request_id
-           ) AS slots
-     WHERE waiting_prompts.id = slots.request_id
-       AND waiting_prompts.cancelled_at IS NULL
-       AND NOT waiting_prompts.faulted
- RETURNING waiting_prompts.id, waiting_prompts.models, waiting_prompts.is_chat, waiting_prompts.feature_mask,
-           waiting_prompts.order_key, waiting_prompts.created, waiting_prompts.max_length,
+           ) AS slots ON slots.request_id = request.id
+),
+restarted AS (
+    UPDATE waiting_prompts
+       SET n = CASE WHEN verdict.restarts THEN verdict.n + verdict.count ELSE 0 END,
+           faulted = waiting_prompts.faulted OR verdict.ends_request,
+           faulted_jobs = verdict.faulted_jobs
+      FROM verdict
+     WHERE waiting_prompts.id = verdict.id
+ RETURNING verdict.restarts, waiting_prompts.id, waiting_prompts.models, waiting_prompts.is_chat,
+           waiting_prompts.feature_mask, waiting_prompts.order_key, waiting_prompts.created, waiting_prompts.max_length,
            waiting_prompts.max_context_length, waiting_prompts.chat_tools_temperature, waiting_prompts.user_id
 ),
 queued AS (
@@ -46,44 +60,59 @@ queued AS (
         request_id, model, is_chat, feature_mask, order_key, created, max_length, max_context_length, tools_temperature,
         user_id
     )
-    SELECT id, unnest(CASE WHEN cardinality(models) = 0 THEN '{""}' ELSE models END), is_chat, feature_mask, order_key, created, max_length, max_context_length,
-           chat_tools_temperature, user_id
+    SELECT id, unnest(CASE WHEN cardinality(models) = 0 THEN '{""}' ELSE models END), is_chat, feature_mask, order_key,
+           created, max_length, max_context_length, chat_tools_temperature, user_id
       FROM restarted
+     WHERE restarts
         ON CONFLICT (request_id, model) DO NOTHING
 ),
 -- Jobs given up within an hour of the first count together; one too many puts the worker into maintenance, and the count
--- begins anew. The sum stands here again and again because only the row itself is in its newest version after a wait.
+-- begins anew. A job whose reply broke a strict request's contract is the model's failure and counts apart (RFL-15..19).
+-- The sum stands here again and again because only the row itself is in its newest version after a wait.
 counted AS (
     UPDATE workers
-       SET aborted_jobs = CASE
-               WHEN dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+       SET nonconformant_replies = workers.nonconformant_replies + ended.nonconformant,
+           aborted_jobs = CASE
+               WHEN ended.dropped = 0 THEN workers.aborted_jobs
+               WHEN ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
                     > %(most_aborts)s THEN 0
-               ELSE dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+               ELSE ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
            END,
-           aborts_since = CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborts_since ELSE %(now)s END,
-           uncompleted_jobs = workers.uncompleted_jobs + dropped.count,
+           aborts_since = CASE
+               WHEN ended.dropped = 0 OR workers.aborts_since > %(hour_ago)s THEN workers.aborts_since
+               ELSE %(now)s
+           END,
+           uncompleted_jobs = workers.uncompleted_jobs + ended.dropped,
            maintenance = workers.maintenance
-                      OR dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+                      OR ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
                          > %(most_aborts)s,
            maintenance_message = CASE
-               WHEN dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+               WHEN ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
                     > %(most_aborts)s THEN %(maintenance_message)s
                ELSE workers.maintenance_message
            END,
            suspicions = workers.suspicions + (
-               dropped.count + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+               ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
                > %(most_aborts)s
            )::integer
       FROM (
-               SELECT worker_id, count(*) AS count
+               SELECT worker_id,
+                      count(*) FILTER (WHERE chat_refusal_rc = %(nonconformant_rc)s) AS nonconformant,
+                      count(*) FILTER (WHERE chat_refusal_rc IS DISTINCT FROM %(nonconformant_rc)s) AS dropped
                  FROM faulted
                 GROUP BY worker_id
-           ) AS dropped
-     WHERE workers.id = dropped.worker_id
+           ) AS ended
+     WHERE workers.id = ended.worker_id
 )
 SELECT faulted.id AS generation_id,
        request.id AS request_id,
        request.user_id,
-       request.may_end_hold
+       request.is_chat,
+       request.upfront_kudos IS NOT NULL AS may_end_hold,
+       request.cancelled_at IS NOT NULL AS is_cancelled,
+       coalesce(verdict.ends_request, false) AS ends_request,
+       request.chat_fault_reason AS fault_reason,
+       request.chat_fault_rc AS fault_rc
   FROM faulted
   JOIN request ON request.id = faulted.request_id
+  LEFT JOIN verdict ON verdict.id = request.id

@@ -6,12 +6,12 @@ from uuid import UUID
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from hordechat.contract.limits import MAX_WORKER_MESSAGE_CHARACTERS
 from hordechat.infra import clock
 from workers_app.errors import UnknownWorker
 from workers_app.management.arguments import MOST_HOURS, hours
 from workers_app.selectors import workers
 from workers_app.services import steering
-from workers_app.services.steering import MAX_MESSAGE_CHARACTERS
 
 MOST_LISTED = 1000
 MAX_ORIGIN_CHARACTERS = 255
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
         sending = actions.add_parser("send", help="tell one worker, or all, from now on")
-        sending.add_argument("message", metavar="TEXT", help=f"up to {MAX_MESSAGE_CHARACTERS} characters")
+        sending.add_argument("message", metavar="TEXT", help=f"up to {MAX_WORKER_MESSAGE_CHARACTERS} characters")
         sending.add_argument("--worker", metavar="NAME", help="the worker's whole name; every worker without it")
         sending.add_argument("--origin", metavar="WHO", default="operators", help="who says so (default: %(default)s)")
         sending.add_argument(
@@ -65,7 +65,7 @@ class Command(BaseCommand):
 
     def _send(self, arguments: argparse.Namespace) -> None:
         for text, most in (
-            (arguments.message, MAX_MESSAGE_CHARACTERS),
+            (arguments.message, MAX_WORKER_MESSAGE_CHARACTERS),
             (arguments.origin, MAX_ORIGIN_CHARACTERS),
         ):
             if not 0 < len(text) <= most or "\0" in text:
