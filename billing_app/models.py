@@ -242,6 +242,11 @@ class SharedKey(models.Model):
                 name="shared_keys_tokens_not_negative",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["expires_at"], condition=models.Q(expires_at__isnull=False), name="shared_keys_expires_at"
+            ),
+        ]
 
     def __str__(self) -> str:
         """Name the key by its place and not by its id, which is the credential."""
@@ -276,6 +281,11 @@ class ApiKey(models.Model):
     class Meta:
         db_table = "api_keys"
         constraints = [models.UniqueConstraint(fields=["key_hash"], name="api_keys_hash_unique")]
+        indexes = [
+            models.Index(
+                fields=["revoked_at"], condition=models.Q(revoked_at__isnull=False), name="api_keys_revoked_at"
+            ),
+        ]
 
     def __str__(self) -> str:
         """Name the key without showing any of it."""

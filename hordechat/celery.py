@@ -3,13 +3,14 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging, task_postrun, task_prerun
+from celery.signals import setup_logging, task_postrun, task_prerun, worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hordechat.settings.django")
 
 from django.conf import settings
 
 from hordechat.infra import logging as horde_logging
+from hordechat.model_reference import reference
 
 BEAT_SCHEDULE = {
     "abort lapsed leases": {"task": "requests_app.tasks.abort_lapsed_leases", "schedule": 60.0},
@@ -19,6 +20,9 @@ BEAT_SCHEDULE = {
         "task": "hordechat.model_reference.tasks.refresh_model_reference",
         "schedule": 60.0,
     },
+    "roll up statistics": {"task": "requests_app.tasks.roll_up_statistics", "schedule": 60.0},
+    "prune shared keys": {"task": "requests_app.tasks.prune_shared_keys", "schedule": 3600.0},
+    "prune revoked keys": {"task": "billing_app.tasks.prune_revoked_keys", "schedule": 3600.0},
 }
 """What runs when, in seconds."""
 
@@ -41,6 +45,12 @@ app.autodiscover_tasks(["billing_app", "requests_app", "hordechat.model_referenc
 @setup_logging.connect
 def keep_own_logging(**_: object) -> None:
     """Keep Celery from replacing the logging Django set up."""
+
+
+@worker_process_init.connect
+def take_model_reference(**_: object) -> None:
+    """Know the operator's models before the first task asks for one."""
+    reference.start()
 
 
 @task_prerun.connect

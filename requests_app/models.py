@@ -20,6 +20,7 @@ from hordechat.contract.limits import (
 )
 from hordechat.contract.vocabulary import ChargeBasis, Conformance, GenerationState
 from hordechat.infra.fields import FixedCharField
+from requests_app.rules.statistics import GenerationOutcome, Period
 
 CODE_CHARACTERS = 32
 FINGERPRINT_CHARACTERS = 64
@@ -136,6 +137,12 @@ class Request(models.Model):
                 fields=["user"],
                 condition=models.Q(n__gt=0, active=True, faulted=False),
                 name="waiting_prompts_of_user",
+            ),
+            # Whether a shared key is in use, and the foreign key's own check when one is deleted.
+            models.Index(
+                fields=["shared_key"],
+                condition=models.Q(shared_key__isnull=False),
+                name="waiting_prompts_shared_key",
             ),
         ]
 
@@ -290,3 +297,68 @@ class Generation(models.Model):
     def __str__(self) -> str:
         """Return the id."""
         return str(self.id)
+
+
+class FinishedGeneration(models.Model):
+    """What statistics take of one generation that ended, written by whoever ended it, until the roll-up has summed it.
+
+    No foreign keys: requests and their generations vanish. No index but the key: every reply writes a row.
+    """
+
+    finished_at = models.DateTimeField()
+    model = models.CharField(max_length=MAX_MODEL_NAME_CHARACTERS)
+    """As it was served."""
+    is_chat = models.BooleanField()
+    outcome = models.CharField(max_length=16)
+    max_length = models.IntegerField()
+    """The tokens that were asked for."""
+    written_tokens = models.IntegerField()
+    """The tokens of its reply, estimated as for its price; 0 unless the outcome is ok."""
+    milliseconds = models.BigIntegerField()
+    """From the pop to the end."""
+
+    class Meta:
+        db_table = "finished_generations"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(outcome__in=[outcome.value for outcome in GenerationOutcome]),
+                name="finished_generations_outcome_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Name the row."""
+        return f"finished generation {self.pk}"
+
+
+class GenerationTotal(models.Model):
+    """What the generations add up to that ended in one way, of one model and family, within one period."""
+
+    pk = models.CompositePrimaryKey("period", "starts_at", "model", "is_chat", "outcome")
+    period = models.CharField(max_length=8)
+    starts_at = models.DateTimeField()
+    model = models.CharField(max_length=MAX_MODEL_NAME_CHARACTERS)
+    """As the reference lists it, or the name that stands for all it does not list."""
+    is_chat = models.BooleanField()
+    outcome = models.CharField(max_length=16)
+    generations = models.BigIntegerField()
+    requested_tokens = models.BigIntegerField()
+    written_tokens = models.BigIntegerField()
+    milliseconds = models.BigIntegerField()
+
+    class Meta:
+        db_table = "generation_totals"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(period__in=[period.value for period in Period]),
+                name="generation_totals_period_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(outcome__in=[outcome.value for outcome in GenerationOutcome]),
+                name="generation_totals_outcome_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Name what is summed."""
+        return f"{self.outcome} of {self.model}, {self.period} {self.starts_at}"

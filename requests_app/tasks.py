@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from hordechat.infra import beat_marks, clock
-from requests_app.services import expiry, faults
+from requests_app.services import expired_keys, expiry, faults, statistics
 
 
 @shared_task(expires=60, time_limit=55, ignore_result=True)
@@ -18,3 +18,17 @@ def expire_requests(**_: object) -> None:
     """Delete requests past their expiry."""
     with beat_marks.recorded("expire_requests"):
         expiry.expire_all(now=clock.now())
+
+
+@shared_task(expires=60, time_limit=55, ignore_result=True)
+def roll_up_statistics(**_: object) -> None:
+    """Sum up the generations that ended, and forget sums nobody asks for any more."""
+    with beat_marks.recorded("roll_up_statistics"):
+        statistics.roll_up_all(now=clock.now())
+
+
+@shared_task(expires=3600, time_limit=55, ignore_result=True)
+def prune_shared_keys(**_: object) -> None:
+    """Delete shared keys that expired long ago."""
+    with beat_marks.recorded("prune_shared_keys"):
+        expired_keys.prune_all(now=clock.now())

@@ -13,8 +13,8 @@ from tests.horde import Horde, make_person
 
 ANONYMOUS = Path(__file__).parent.parent / "billing_app" / "migrations" / "0001_anonymous.sql"
 TABLES = (
-    "site_modes, prompt_filters, proxy_passkeys, queue_rows, processing_gens, waiting_prompts, workers, transfers, "
-    "shared_keys, api_keys, accounts, users"
+    "finished_generations, generation_totals, site_modes, prompt_filters, proxy_passkeys, queue_rows, processing_gens, "
+    "waiting_prompts, workers, transfers, shared_keys, api_keys, accounts, users"
 )
 
 # One commit has one verdict: the same examples each time, none refused because the machine was busy.

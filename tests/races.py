@@ -46,6 +46,17 @@ def at_once(*calls: Callable[[], Result]) -> list[Result]:
         return [future.result(timeout=60) for future in [pool.submit(run, call) for call in calls]]
 
 
+def without_waiting(call: Callable[[], Result]) -> Result:
+    """Run a call on a connection of its own, which fails where it would have to wait for a lock."""
+
+    def run() -> Result:
+        one_value("SELECT set_config('lock_timeout', '1s', false)")
+        return call()
+
+    [result] = at_once(run)
+    return result
+
+
 def codes(answers: list[Answer]) -> list[str]:
     """Return how each call ended: its `rc`, or its status."""
     return sorted(str(body.get("rc", status)) for status, body in answers)
@@ -104,7 +115,8 @@ class Line:
 def behind_a_lock(statement: str, parameters: list[Any] | None = None) -> Iterator[Line]:
     """Hold what a statement locks in this thread's transaction, while others join a line; the end lets them go."""
     with ThreadPoolExecutor(PARALLEL) as pool, another_connection() as other, transaction.atomic():
-        one_value(statement, parameters)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
         yield Line(pool, other)
 
 

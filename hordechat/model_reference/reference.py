@@ -35,8 +35,8 @@ class ProcessCopy:
         self._held = _Held(table=table.bundled(), version=None)
         self._look_again_at = 0.0
 
-    def find(self, name: str) -> ModelFacts | None:
-        """Return the facts of a model, and see to it that the copy does not grow old."""
+    def get_table(self) -> Table:
+        """Return the table as this process knows it, and see to it that the copy does not grow old."""
         if self._place and time.monotonic() >= self._look_again_at:
             # No lock: two threads that come here together look twice. A lock could be held by a fork's parent for ever.
             self._look_again_at = time.monotonic() + LOOK_AGAIN_SECONDS
@@ -44,7 +44,11 @@ class ProcessCopy:
                 threading.Thread(target=self.take_published, name="model reference", daemon=True).start()
             except RuntimeError as error:  # no more threads: the copy is good for another minute
                 logger.warning("the model reference was not looked at again: %s", error)
-        return self._held.table.find(name)
+        return self._held.table
+
+    def find(self, name: str) -> ModelFacts | None:
+        """Return the facts of a model."""
+        return self.get_table().find(name)
 
     def take_published(self) -> None:
         """Take the published copy when it is another one. Waits for Redis, within its time-outs."""
@@ -72,6 +76,11 @@ def start() -> None:
 def find(name: str) -> ModelFacts | None:
     """Return the facts of a model by a worker's or client's name for it, or None when the reference lacks it."""
     return _copy.find(name)
+
+
+def find_listed_name(name: str) -> str | None:
+    """Return the one name the reference lists a model under, by any of its names, or None when it lacks the model."""
+    return _copy.get_table().find_listed_name(name)
 
 
 def is_known(name: str) -> bool:

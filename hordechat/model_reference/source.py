@@ -73,7 +73,7 @@ def dump(models: Mapping[str, ModelFacts]) -> str:
 
 
 def _read_entry(name: str, entry: object) -> ModelFacts | None:
-    if not isinstance(entry, dict) or not 0 < len(name) <= MAX_NAME_CHARACTERS:
+    if not isinstance(entry, dict) or not 0 < len(name) <= MAX_NAME_CHARACTERS or "\0" in name:
         return None
     parameters, is_nsfw = entry.get("parameters"), entry.get("nsfw", False)
     if type(parameters) is not int or not isinstance(is_nsfw, bool) or not 0 < parameters <= LARGEST_PARAMETERS:

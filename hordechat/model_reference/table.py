@@ -15,7 +15,7 @@ it names a quantisation, so all three are found, and so are those that name no n
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -56,31 +56,37 @@ _QUANTISATION_SUFFIX = re.compile(
 
 
 class Table:
-    """Facts by every name a listed model has. It never changes; a new reference is a new table."""
+    """Models by every name a listed one has. It never changes; a new reference is a new table."""
 
     def __init__(self, models: Mapping[str, ModelFacts]) -> None:
-        self._facts = dict(_with_backend_names(models))
+        self._facts = dict(models)
+        self._listed_names = dict(_with_backend_names(models))
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self._listed_names)
 
     def find(self, name: str) -> ModelFacts | None:
         """Return the facts of a model by a worker's name for it, or None when it is not known."""
+        listed_name = self.find_listed_name(name)
+        return None if listed_name is None else self._facts[listed_name]
+
+    def find_listed_name(self, name: str) -> str | None:
+        """Return the name a model is listed under by a worker's name for it, or None when it is not known."""
         if len(name) > MAX_NAME_CHARACTERS:
             return None
         for spelling in _spellings(name):
-            if facts := self._facts.get(spelling):
-                return facts
+            if listed_name := self._listed_names.get(spelling):
+                return listed_name
         return None
 
 
-def _with_backend_names(models: Mapping[str, ModelFacts]) -> Iterable[tuple[str, ModelFacts]]:
-    """Yield each model under its three names; a name that is listed itself comes last and so counts."""
-    for name, facts in models.items():
+def _with_backend_names(models: Collection[str]) -> Iterable[tuple[str, str]]:
+    """Yield the three names of each model, with the listed one; one that is listed itself comes last and so counts."""
+    for name in models:
         if not name.startswith((APHRODITE_PREFIX, KOBOLDCPP_PREFIX)):
-            yield APHRODITE_PREFIX + name, facts
-            yield KOBOLDCPP_PREFIX + name.rpartition("/")[2], facts
-    yield from models.items()
+            yield APHRODITE_PREFIX + name, name
+            yield KOBOLDCPP_PREFIX + name.rpartition("/")[2], name
+    yield from ((name, name) for name in models)
 
 
 def _spellings(name: str) -> Iterable[str]:

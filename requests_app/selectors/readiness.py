@@ -12,7 +12,15 @@ from requests_app.selectors import lapsed
 from requests_app.selectors.lapsed import Backlog
 
 logger = logging.getLogger(__name__)
-BEAT_TASKS = ("abort_lapsed_leases", "expire_requests", "lapse_holds", "refresh_model_reference")
+BEAT_TASKS = (
+    "abort_lapsed_leases",
+    "expire_requests",
+    "lapse_holds",
+    "refresh_model_reference",
+    "roll_up_statistics",
+    "prune_shared_keys",
+    "prune_revoked_keys",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -217,6 +217,9 @@ def test_the_ready_page_shows_what_the_process_depends_on(site: Site) -> None:
         "expire_requests",
         "lapse_holds",
         "refresh_model_reference",
+        "roll_up_statistics",
+        "prune_shared_keys",
+        "prune_revoked_keys",
     }
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import orjson
 import pytest
+from celery.signals import worker_process_init
 from django.conf import settings
 from prometheus_client import REGISTRY
 
+from hordechat.celery import app
 from hordechat.infra import redis
 from hordechat.model_reference import published, reference, refresh, source, tasks
 from hordechat.model_reference.facts import ModelFacts
@@ -116,6 +118,7 @@ def test_the_bundled_reference_is_all_there_is_by_default() -> None:
     assert not redis.marks().exists(published.KEY)
     assert reference.is_known(BUNDLED_NAME)
     assert reference.find("koboldcpp/chronos-70b-v2.Q4_K_M") == ModelFacts(parameters=68_980_000_000)
+    assert reference.find_listed_name("koboldcpp/chronos-70b-v2.Q4_K_M") == "elinas/chronos-70b-v2"
     assert not reference.is_known("own/Model")
     reference.start()
     assert reference.is_known(BUNDLED_NAME)
@@ -293,6 +296,7 @@ def test_a_file_is_read_no_further_than_the_bound(tmp_path: Path) -> None:
         ("a/b", {"parameters": 1, "nsfw": "no"}),
         ("", {"parameters": 1}),
         ("a" * 256, {"parameters": 1}),
+        ("a\0b", {"parameters": 1}),
     ],
 )
 def test_an_entry_that_is_no_model_is_left_out_alone(name: str, entry: object) -> None:
@@ -341,6 +345,16 @@ def test_a_running_process_looks_again_by_itself(file: Path) -> None:
     process._look_again_at = 0.0
 
     wait_until_known(process, "own/Model")
+
+
+def test_a_celery_process_knows_the_published_copy_from_its_start(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh.refresh(now=NOW)
+    monkeypatch.setattr(reference, "_copy", ProcessCopy(place=str(file)))
+
+    app.loader.import_default_modules()
+    worker_process_init.send(sender=None)
+
+    assert reference.find_listed_name("koboldcpp/Model-Q4") == "own/Model"
 
 
 @contextmanager

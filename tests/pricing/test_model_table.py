@@ -103,6 +103,22 @@ def test_finds_a_model_by_a_workers_name_for_it(name: str, facts: ModelFacts | N
     assert LISTED.find(name) == facts
 
 
+@pytest.mark.parametrize(
+    ("name", "listed_name"),
+    [
+        ("maker/Llama-3-8B", "maker/Llama-3-8B"),
+        ("aphrodite/maker/Llama-3-8B", "maker/Llama-3-8B"),
+        ("koboldcpp/Llama-3-8B", "maker/Llama-3-8B"),
+        ("koboldcpp/Llama-3-8B-Q4_K_M::someone#12", "maker/Llama-3-8B"),
+        ("maker/Tuned-70b-16bit-GGUF", "maker/Tuned-70b-16bit"),
+        ("Foo-Q4-Instruct", None),
+        ("Foo-Q4_" + "K" * 249, None),
+    ],
+)
+def test_all_names_of_a_model_lead_to_the_one_it_is_listed_under(name: str, listed_name: str | None) -> None:
+    assert LISTED.find_listed_name(name) == listed_name
+
+
 def test_a_name_listed_itself_goes_before_one_made_for_a_backend() -> None:
     models = {"koboldcpp/Foo": B70, "aphrodite/maker/Foo": B13, "maker/Foo": B8}
 
@@ -110,6 +126,7 @@ def test_a_name_listed_itself_goes_before_one_made_for_a_backend() -> None:
 
     for made in both_orders:
         assert [made.find(name) for name in models] == [B70, B13, B8]
+        assert [made.find_listed_name(name) for name in models] == list(models)
         assert len(made) == 3
 
 
