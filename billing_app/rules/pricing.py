@@ -123,7 +123,7 @@ def upfront_amount(models: Models, *, max_length: int, n: int) -> Decimal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinishedGeneration:
+class PricedGeneration:
     """What a settlement is decided by."""
 
     model: ModelFacts | None
@@ -148,14 +148,14 @@ class Settlement:
     basis: ChargeBasis
 
 
-def settle(generation: FinishedGeneration) -> Settlement:
+def settle(generation: PricedGeneration) -> Settlement:
     """Return what a generation is worth to its worker's owner and costs its requester."""
     reward = to_kudos(_worth(generation) * (MATCHED_TARGETING_FACTOR if generation.is_matched_targeting else 1))
     charge = BURN if generation.is_censored else reward + BURN
     return Settlement(reward=reward, charge=charge, basis=CHARGE_BASIS)
 
 
-def _worth(generation: FinishedGeneration) -> float:
+def _worth(generation: PricedGeneration) -> float:
     reply_tokens = token_estimate(generation.reply_characters, max_length=generation.max_length)
     # The prompt counts up to `max_length` and not up to the context's length: a settlement is far below its quote.
     context = context_multiplier(token_estimate(generation.prompt_characters, max_length=generation.max_length))

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from billing_app.rules import pricing
 from billing_app.rules.accounts import HouseAccount, TransferKind
 from billing_app.rules.earnings import part_reward
-from billing_app.rules.pricing import FinishedGeneration, Settlement
+from billing_app.rules.pricing import PricedGeneration, Settlement
 from billing_app.services import holds, ledger, spending
 from billing_app.services.ledger import NewTransfer
 from hordechat.contract.limits import REQUEST_LIFE_SECONDS
@@ -47,7 +47,7 @@ def settle_reply(reply: Reply, *, facts: SubmitFacts, now: datetime) -> Decimal 
 def _price(reply: Reply, facts: SubmitFacts) -> Settlement:
     """Return what the generation is worth by the text kudos formula (PRC-01, PRC-02), at the model that served it."""
     return pricing.settle(
-        FinishedGeneration(
+        PricedGeneration(
             model=reference.find(facts.model),
             reply_characters=reply.characters,
             prompt_characters=facts.prompt_characters,
@@ -75,6 +75,7 @@ def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: dat
                 "charge_basis": settlement.basis.value if facts.is_chat else None,
                 "reward": settlement.reward,
                 "charge": settlement.charge,
+                "written_tokens": tokens,
                 "speed_sample": sample,
                 "is_suspicious": speed.is_suspicious(
                     sample,

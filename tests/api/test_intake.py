@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from pytest_django import Settings
 
 from billing_app.rules import pricing
-from billing_app.rules.pricing import FinishedGeneration
+from billing_app.rules.pricing import PricedGeneration
 from hordechat.contract import chat
 from hordechat.errors import HordeError
 from hordechat.infra import address_timeouts, clock
@@ -389,7 +389,7 @@ class TestTheEstimate:
 
     def _charge_of(self, prompt_characters: int) -> Decimal:
         return pricing.settle(
-            FinishedGeneration(
+            PricedGeneration(
                 model=None,
                 reply_characters=2000,
                 prompt_characters=prompt_characters,

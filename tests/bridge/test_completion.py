@@ -2,10 +2,10 @@
 
 import pytest
 
-from hordechat.contract.vocabulary import FinishReason
+from hordechat.contract.vocabulary import FaultReason, FinishReason
 from tests.bridge import stands
 from workers_app.bridge.completion import Kind, build_request, explain_failure, read_completion, split_reasoning
-from workers_app.bridge.values import FaultReason, GenerationFailed, Payload
+from workers_app.bridge.values import GenerationFailed, Payload
 from workers_app.bridge.wire import Answer
 
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from hordechat.contract.vocabulary import Capability, FinishReason
+from hordechat.contract.vocabulary import Capability, FaultReason, FinishReason
 from tests.bridge import stands
 from workers_app.bridge import estimate
 from workers_app.bridge.demo import DemoBackend, compose
-from workers_app.bridge.values import FaultReason, FunctionCall, GenerationFailed, Payload, Reply
+from workers_app.bridge.values import FunctionCall, GenerationFailed, Payload, Reply
 
 LABEL = "[demo reply, no model behind it]"
 SAID = f"{LABEL} You said: "

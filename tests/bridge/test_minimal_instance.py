@@ -11,8 +11,9 @@ from hypothesis.strategies import SearchStrategy
 from jsonschema import Draft7Validator, Draft202012Validator
 from referencing.exceptions import Unresolvable
 
+from hordechat.contract.vocabulary import FaultReason
 from workers_app.bridge import minimal_instance
-from workers_app.bridge.values import FaultReason, GenerationFailed
+from workers_app.bridge.values import GenerationFailed
 
 Json = Any
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from billing_app.rules import earnings, pricing
 from billing_app.rules.accounts import AccountKind, minimum_kudos
 from billing_app.rules.allowance import AllowanceCurve
-from billing_app.rules.pricing import FinishedGeneration
+from billing_app.rules.pricing import PricedGeneration
 from hordechat.model_reference import table
 from hordechat.model_reference.facts import ModelFacts
 from tests.spec.rows import PROJECT
@@ -44,7 +44,7 @@ def test_the_quotes() -> None:
 
 def settle(row: Mapping[str, str]) -> pricing.Settlement:
     return pricing.settle(
-        FinishedGeneration(
+        PricedGeneration(
             model=models_of(row["model"])[0],
             reply_characters=int(row["reply characters"]),
             prompt_characters=int(row["prompt characters"]),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billing_app.rules import pricing
-from billing_app.rules.pricing import FinishedGeneration
+from billing_app.rules.pricing import PricedGeneration
 from hordechat.contract.vocabulary import ChargeBasis
 from hordechat.model_reference.facts import ModelFacts
 from tests.pricing.models import B1, B8, B13, B70, UNKNOWN, billions
@@ -123,7 +123,7 @@ def settle(
     is_matched_targeting: bool = False,
 ) -> pricing.Settlement:
     return pricing.settle(
-        FinishedGeneration(
+        PricedGeneration(
             model=model,
             reply_characters=reply_characters,
             prompt_characters=prompt_characters,

@@ -11,10 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from hordechat.contract.limits import MAX_NATIVE_FINISH_REASON_CHARACTERS, MAX_REPORTED_TOKENS
-from hordechat.contract.vocabulary import FinishReason
+from hordechat.contract.vocabulary import FaultReason, FinishReason
 from workers_app.bridge import wire
 from workers_app.bridge.values import (
-    FaultReason,
     FunctionCall,
     GenerationFailed,
     Payload,

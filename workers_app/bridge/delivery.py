@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from hordechat.contract.vocabulary import FaultReason
 from workers_app.bridge import backoff
 from workers_app.bridge.horde import Horde, HordeRefused, HordeUnavailable
-from workers_app.bridge.values import FaultReason, Reply
+from workers_app.bridge.values import Reply
 
 MAX_ATTEMPTS = 10
 

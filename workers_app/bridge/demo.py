@@ -9,10 +9,9 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from hordechat.contract.vocabulary import Capability, FinishReason
+from hordechat.contract.vocabulary import Capability, FaultReason, FinishReason
 from workers_app.bridge import estimate, minimal_instance
 from workers_app.bridge.values import (
-    FaultReason,
     FunctionCall,
     GenerationFailed,
     Payload,

@@ -7,9 +7,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from hordechat.contract.vocabulary import Capability
+from hordechat.contract.vocabulary import Capability, FaultReason
 from workers_app.bridge import AGENT, wire
-from workers_app.bridge.values import FaultReason, Generation, Payload, Reply
+from workers_app.bridge.values import Generation, Payload, Reply
 
 POP_SECONDS = 30.0
 SUBMIT_SECONDS = 30.0

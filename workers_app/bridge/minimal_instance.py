@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from hordechat.contract.vocabulary import FaultReason
 from workers_app.bridge import minimal_scalars
 from workers_app.bridge.json_schema import (
     TYPES,
@@ -25,7 +26,7 @@ from workers_app.bridge.json_schema import (
     read_values,
 )
 from workers_app.bridge.schema_judge import ENTRIES_A_STEP, Judge, OutOfSteps
-from workers_app.bridge.values import FaultReason, GenerationFailed
+from workers_app.bridge.values import GenerationFailed
 
 MAX_STEPS = 20_000
 """Some tenths of a second, in which the bridge does nothing else. A schema of 1,000 members takes a third of them."""

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from hordechat.contract.vocabulary import Capability
+from hordechat.contract.vocabulary import Capability, FaultReason
 from workers_app.bridge import estimate, wire
 from workers_app.bridge.completion import DIALECTS, Kind, build_request, explain_failure, read_completion
-from workers_app.bridge.values import FaultReason, GenerationFailed, Payload, Reply
+from workers_app.bridge.values import GenerationFailed, Payload, Reply
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 MAX_TOKEN_LIST_BYTES = 32 * 1024 * 1024  # an answer of /tokenize lists every token of a prompt

@@ -6,10 +6,11 @@ import os
 import signal
 from dataclasses import dataclass
 
+from hordechat.contract.vocabulary import FaultReason
 from workers_app.bridge import backoff, delivery
 from workers_app.bridge.delivery import Outcome
 from workers_app.bridge.horde import Horde, HordeRefused, HordeUnavailable, Popped, shown
-from workers_app.bridge.values import Backend, FaultReason, Generation, GenerationFailed, Reply
+from workers_app.bridge.values import Backend, Generation, GenerationFailed, Reply
 
 SUBMIT_MARGIN_SECONDS = 10.0
 """What is left of the lease for handing in, or a tenth of a short lease."""

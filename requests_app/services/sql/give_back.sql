@@ -6,7 +6,8 @@
 -- The requests are locked first, in id order (lock order), and written from what the lock returned, their newest versions;
 -- a generation's own conditions are judged again on its newest version after any wait. Served by the primary keys.
 WITH request AS MATERIALIZED (
-    SELECT id, user_id, is_chat, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason, chat_fault_rc
+    SELECT id, user_id, is_chat, max_length, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason,
+           chat_fault_rc
       FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
      ORDER BY id
@@ -23,7 +24,22 @@ faulted AS (
        AND NOT processing_gens.faulted
        AND (%(lapsed_at)s::timestamptz IS NULL OR processing_gens.deadline <= %(lapsed_at)s)
  RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id, processing_gens.fake,
-           processing_gens.chat_refusal_rc
+           processing_gens.chat_refusal_rc, processing_gens.model, processing_gens.created
+),
+finished AS (
+    INSERT INTO finished_generations (
+        finished_at, model, is_chat, outcome, max_length, written_tokens, milliseconds
+    )
+    SELECT %(now)s,
+           faulted.model,
+           request.is_chat,
+           'faulted',
+           request.max_length,
+           0,
+           greatest(extract(epoch FROM %(now)s::timestamptz - faulted.created) * 1000, 0)::bigint
+      FROM faulted
+      JOIN request ON request.id = faulted.request_id
+     WHERE NOT faulted.fake
 ),
 verdict AS (
     SELECT request.id,

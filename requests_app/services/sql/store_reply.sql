@@ -1,9 +1,10 @@
--- store_reply: claim a pending generation and store its reply, what it is charged, the worker's count and speed, together.
+-- store_reply: claim a pending generation and store its reply, what it is charged, the worker's count and speed, and what
+-- statistics count of it, together.
 -- Returns a row when this submit won; none when another one, a fault or a cancel was faster.
 -- Raw because it is one compare-and-set over three rows. The request is locked first (lock order); the generation's own
 -- condition is judged again on its newest version after any wait. Served by the primary keys.
 WITH request AS (
-    SELECT id
+    SELECT id, is_chat, max_length, cancelled_at
       FROM waiting_prompts
      WHERE id = %(request_id)s
        FOR NO KEY UPDATE
@@ -28,7 +29,22 @@ stored AS (
        AND processing_gens.request_id = request.id
        AND processing_gens.generation IS NULL
        AND NOT processing_gens.faulted
- RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id
+ RETURNING processing_gens.id, processing_gens.request_id, processing_gens.worker_id, processing_gens.model,
+           processing_gens.created
+),
+finished AS (
+    INSERT INTO finished_generations (
+        finished_at, model, is_chat, outcome, max_length, written_tokens, milliseconds
+    )
+    SELECT %(now)s,
+           stored.model,
+           request.is_chat,
+           CASE WHEN request.cancelled_at IS NULL THEN 'ok' ELSE 'cancelled' END,
+           request.max_length,
+           CASE WHEN request.cancelled_at IS NULL THEN %(written_tokens)s::integer ELSE 0 END,
+           greatest(extract(epoch FROM %(now)s::timestamptz - stored.created) * 1000, 0)::bigint
+      FROM stored
+      JOIN request ON request.id = stored.request_id
 ),
 charged AS (
     UPDATE waiting_prompts
