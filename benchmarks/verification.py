@@ -2,8 +2,8 @@
 
     python -m benchmarks.verification
 
-Each reply is judged as a submit does, in a process of its own. `first` is the judgement that compiles the schema, `next`
-the best of those that find it compiled; memory is what the process grew by in the first.
+Each reply is judged as a submit does, in a process of its own. `first` is the judgement that compiles the schema,
+`next` the best of those that find it compiled; memory is what the process grew by in the first.
 """
 
 import argparse
