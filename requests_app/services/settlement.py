@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from uuid import UUID
 
 import orjson
 from django.db import transaction
