@@ -104,7 +104,7 @@ def _give_back(
 
 
 def _settle_requests(given_back: Sequence[GivenBack], *, now: datetime) -> None:
-    """Do what follows for requests: those that end here leave the queue and say so, and no hold outlives its request."""
+    """Do what follows for requests: those that end here leave the queue and say so; no hold outlives its request."""
     requests = {
         row.request_id: row for row in given_back if row.ends_request or (row.is_cancelled and row.may_end_hold)
     }
