@@ -1,13 +1,16 @@
 """Tries that fail: a strict request with a job in hand, replies that are refused for each reason, what that leaves."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 from prometheus_client import REGISTRY
 
-from tests.horde import Horde, one_value
+from hordechat.infra import clock
+from requests_app.services import faults
+from tests.horde import MODEL, Answer, Horde, one_value
 
 STRICT: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 ABLE: Mapping[str, Any] = {"chat_features": ["json_object", "prompt_overflow_refused"]}
@@ -98,6 +101,16 @@ def counted(metric: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(metric, labels) or 0
 
 
+def counts_of(metric: str, *labels: str) -> dict[tuple[str, ...], float]:
+    """Return a whole counter by its attributes, given in their order here."""
+    [counter] = [each for each in REGISTRY.collect() if each.name == metric]
+    return {
+        tuple(sample.labels[label] for label in labels): sample.value
+        for sample in counter.samples
+        if sample.name.endswith("_total")
+    }
+
+
 @contextmanager
 def refusing_rows(table: str, condition: str) -> Iterator[None]:
     """Let the database refuse every row that is written to a table from now on and does not meet a condition."""
@@ -108,3 +121,62 @@ def refusing_rows(table: str, condition: str) -> Iterator[None]:
     finally:
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT met")
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a request of one family is asked, taken, given back and looked at."""
+
+    queue: Callable[[Horde], str]
+    take: Callable[[Horde], str]
+    give_back: Callable[[Horde, str], Answer]
+    look: Callable[[Horde, str], Answer]
+
+
+FAMILIES = {
+    "chat": Family(
+        queue=lambda horde: horde.queued(),
+        take=lambda horde: str(horde.pop()[1]["id"]),
+        give_back=lambda horde, generation_id: horde.fault(generation_id),
+        look=lambda horde, request_id: horde.status(request_id),
+    ),
+    "text": Family(
+        queue=lambda horde: horde.queued_text(models=[MODEL]),
+        take=lambda horde: str(horde.pop_text()[1]["id"]),
+        give_back=lambda horde, generation_id: horde.reply_text(generation_id, "", state="faulted"),
+        look=lambda horde, request_id: horde.text_status(request_id),
+    ),
+}
+
+
+def sweep(horde: Horde, generation_id: str) -> Answer:
+    """Let a lease lapse and the sweep come."""
+    lapse(generation_id)
+    assert faults.abort_lapsed(now=clock.now()) == 1
+    return 200, {"reward": 0}
+
+
+def standing(body: dict[str, Any]) -> tuple[int, int, int, bool, bool]:
+    return body["waiting"], body["processing"], body["restarted"], body["faulted"], body["done"]
+
+
+FAULT_MESSAGES = {
+    "prompt_overflow": "The worker could not fit the prompt into its context.",
+    "unbuildable_grammar": (
+        "The worker could not build the grammar the request's tool choice or response format needs."
+    ),
+    "tool_violation": "The model's reply broke the request's tool controls.",
+    "reply_refused": "The AI Horde refused the worker's reply.",
+    "generation_error": "The worker's backend failed while generating.",
+}
+"""What a request says of each reason a worker may send."""
+
+UNKNOWN_REASONS: list[Any] = [
+    "a reason of tomorrow", "PROMPT_OVERFLOW", "prompt_overflow ", "", "none", "unknown", "x\0", "x" * 10_000,
+    0, 1.5, True, False, [], ["prompt_overflow"], {}, {"reason": "prompt_overflow"},
+]  # fmt: skip
+
+
+def faults_counted() -> dict[tuple[str, ...], float]:
+    """Return the faulted chat submits so far, by the reason sent and their owner's trust."""
+    return counts_of("horde_chat_worker_faults", "reason", "worker_trusted")

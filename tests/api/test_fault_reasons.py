@@ -3,19 +3,20 @@
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
-from tests.horde import MODEL, Horde, make_person, one_value
+from tests.horde import MODEL, Horde, one_value
 from tests.races import another_connection, behind_a_lock_on
 from tests.signals import listening
 from tests.tries import (
     CONFORMANT,
+    FAULT_MESSAGES,
     INVALID,
     NO_RECORD,
     NONCONFORMANT,
     REFUSED,
-    counted,
+    UNKNOWN_REASONS,
     counters,
+    faults_counted,
     next_try,
     record_of,
     refuse,
@@ -24,41 +25,13 @@ from tests.tries import (
     strict_request,
 )
 
-MESSAGES = {
-    "prompt_overflow": "The worker could not fit the prompt into its context.",
-    "unbuildable_grammar": (
-        "The worker could not build the grammar the request's tool choice or response format needs."
-    ),
-    "tool_violation": "The model's reply broke the request's tool controls.",
-    "reply_refused": "The AI Horde refused the worker's reply.",
-    "generation_error": "The worker's backend failed while generating.",
-}
 WORKER_FAULT = "ChatWorkerFault"
-ERROR = (MESSAGES["generation_error"], WORKER_FAULT)
-OVERFLOW = (MESSAGES["prompt_overflow"], WORKER_FAULT)
-
-NOT_KNOWN: list[Any] = [
-    "a reason of tomorrow", "PROMPT_OVERFLOW", "prompt_overflow ", "", "none", "unknown", "x\0", "x" * 10_000,
-    0, 1.5, True, False, [], ["prompt_overflow"], {}, {"reason": "prompt_overflow"},
-]  # fmt: skip
-
-
-def faults_counted(reason: str, *, is_trusted: bool = True) -> float:
-    return counted("horde_chat_worker_faults_total", reason=reason, worker_trusted=str(is_trusted).lower())
-
-
-def all_faults_counted() -> dict[tuple[str, str], float]:
-    """Return the whole counter by its attributes."""
-    [counter] = [metric for metric in REGISTRY.collect() if metric.name == "horde_chat_worker_faults"]
-    return {
-        (sample.labels["reason"], sample.labels["worker_trusted"]): sample.value
-        for sample in counter.samples
-        if sample.name.endswith("_total")
-    }
+ERROR = (FAULT_MESSAGES["generation_error"], WORKER_FAULT)
+OVERFLOW = (FAULT_MESSAGES["prompt_overflow"], WORKER_FAULT)
 
 
 @pytest.mark.spec("WFR-01", "WFR-02", "WFR-03", "WFR-04", "WFR-05", "WFR-06", "WFR-07", "WFR-08")
-@pytest.mark.parametrize(("reason", "message"), MESSAGES.items())
+@pytest.mark.parametrize(("reason", "message"), FAULT_MESSAGES.items())
 def test_a_known_reason_is_written_in_our_words(horde: Horde, reason: str, message: str) -> None:
     request_id, generation_id = horde.in_flight()
     other_id = horde.submit()[1]["id"]
@@ -71,7 +44,7 @@ def test_a_known_reason_is_written_in_our_words(horde: Horde, reason: str, messa
 
 
 @pytest.mark.spec("WFR-02", "WFR-14", "WFR-24")
-@pytest.mark.parametrize("reason", NOT_KNOWN, ids=repr)
+@pytest.mark.parametrize("reason", UNKNOWN_REASONS, ids=lambda reason: repr(reason)[:24])
 def test_an_unknown_reason_is_accepted_and_nothing_written(horde: Horde, reason: Any) -> None:
     request_id, generation_id = horde.in_flight()
 
@@ -87,21 +60,21 @@ def test_an_unknown_reason_is_accepted_and_nothing_written(horde: Horde, reason:
 def test_a_fault_without_a_reason_is_accepted_and_nothing_written(horde: Horde, is_null: bool) -> None:
     request_id, generation_id = horde.in_flight()
     body = {"id": generation_id, "state": "faulted", "model_id": MODEL} | ({"fault_reason": None} if is_null else {})
-    before = faults_counted("none")
+    before = faults_counted()
 
     answer = horde.call("POST", "generate/text/submit", body, api_key=horde.owner.api_key)
 
     assert answer == (200, {"reward": 0})
     assert record_of(request_id) == NO_RECORD
     assert horde.status(request_id)[1]["waiting"] == 1
-    assert faults_counted("none") == before + 1
+    assert faults_counted() == before | {("none", "true"): before.get(("none", "true"), 0) + 1}
 
 
 @pytest.mark.spec("SUB-17", "WFR-15")
 @pytest.mark.parametrize("state", ["ok", "censored", "csam"])
 def test_a_reply_is_stored_whatever_reason_it_carries(horde: Horde, state: str) -> None:
     request_id, generation_id = horde.in_flight()
-    before = all_faults_counted()
+    before = faults_counted()
 
     status, body = horde.reply(generation_id, state=state, fault_reason="generation_error")
 
@@ -109,19 +82,19 @@ def test_a_reply_is_stored_whatever_reason_it_carries(horde: Horde, state: str) 
     assert record_of(request_id) == NO_RECORD
     assert horde.status(request_id)[1]["finished"] == 1
     assert counters() == (0, 0, 0)
-    assert all_faults_counted() == before
+    assert faults_counted() == before
 
 
 @pytest.mark.spec("SUB-17", "WFR-15")
 def test_a_refused_reply_leaves_its_refusal_and_not_the_reason_it_carries(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
-    before = all_faults_counted()
+    before = faults_counted()
 
     status, body = horde.reply(generation_id, finish_reason="tired", fault_reason="generation_error")
 
     assert (status, body["rc"]) == (400, INVALID)
     assert record_of(request_id) == (body["message"], INVALID)
-    assert all_faults_counted() == before
+    assert faults_counted() == before
 
 
 @pytest.mark.spec("WFR-15", "WFR-27")
@@ -129,7 +102,7 @@ def test_a_refused_reply_leaves_its_refusal_and_not_the_reason_it_carries(horde:
 def test_a_text_jobs_fault_is_taken_without_a_text_and_its_reason_ignored(horde: Horde, reason: object) -> None:
     request_id = horde.queued_text(models=[MODEL])
     generation_id = horde.pop_text()[1]["id"]
-    before = all_faults_counted()
+    before = faults_counted()
     body = {"id": generation_id, "state": "faulted", "fault_reason": reason}
 
     answer = horde.call("POST", "generate/text/submit", body, api_key=horde.owner.api_key)
@@ -139,7 +112,7 @@ def test_a_text_jobs_fault_is_taken_without_a_text_and_its_reason_ignored(horde:
     assert (shown["waiting"], shown["restarted"]) == (1, 1)
     assert record_of(request_id) == NO_RECORD
     assert counters("text worker") == (1, 1, 0)
-    assert all_faults_counted() == before
+    assert faults_counted() == before
 
 
 @pytest.mark.spec("WFR-09")
@@ -220,7 +193,7 @@ def test_a_fault_that_names_another_model_writes_nothing(horde: Horde) -> None:
 
 @pytest.mark.spec("WFR-12")
 @pytest.mark.parametrize("rc", REFUSED)
-@pytest.mark.parametrize("reason", MESSAGES)
+@pytest.mark.parametrize("reason", FAULT_MESSAGES)
 def test_a_refusal_of_the_same_job_is_kept(horde: Horde, rc: str, reason: str) -> None:
     request_id, generation_id = strict_in_flight(horde)
     message = refuse(horde, generation_id, rc)
@@ -286,87 +259,13 @@ def test_a_reason_that_cannot_be_written_is_logged_and_the_fault_applied(
 
 
 @pytest.mark.spec("WFR-17")
-@pytest.mark.parametrize("reason", [*MESSAGES, NONCONFORMANT, "a reason of tomorrow"])
+@pytest.mark.parametrize("reason", [*FAULT_MESSAGES, NONCONFORMANT, "a reason of tomorrow"])
 def test_no_reason_exempts_a_worker(horde: Horde, reason: str) -> None:
     _, generation_id = horde.in_flight()
 
     horde.fault(generation_id, fault_reason=reason)
 
     assert counters() == (1, 1, 0)
-
-
-class TestTheCounter:
-    """It counts every faulted chat submit of a worker's owner, by the reason sent."""
-
-    @pytest.mark.spec("WFR-19", "WFR-20")
-    @pytest.mark.parametrize("is_trusted", [True, False])
-    @pytest.mark.parametrize("reason", MESSAGES)
-    def test_has_the_reason_and_the_owners_trust(self, horde: Horde, reason: str, is_trusted: bool) -> None:
-        one_value("UPDATE users SET is_trusted = %s WHERE id = %s RETURNING 1", [is_trusted, horde.owner.id])
-        _, generation_id = horde.in_flight()
-        before = all_faults_counted()
-
-        horde.fault(generation_id, fault_reason=reason)
-
-        label = (reason, str(is_trusted).lower())
-        assert all_faults_counted() == before | {label: before.get(label, 0) + 1}
-
-    @pytest.mark.spec("WFR-20", "WFR-21", "WFR-24")
-    @pytest.mark.parametrize("reason", NOT_KNOWN, ids=repr)
-    def test_never_has_what_a_worker_sent_beside_that(self, horde: Horde, reason: Any) -> None:
-        _, generation_id = horde.in_flight()
-        before = all_faults_counted()
-
-        horde.fault(generation_id, fault_reason=reason)
-
-        label = ("unknown", "true")
-        assert all_faults_counted() == before | {label: before.get(label, 0) + 1}
-
-    @pytest.mark.spec("WFR-22")
-    def test_has_a_repeated_fault_again(self, horde: Horde) -> None:
-        _, generation_id = horde.in_flight()
-        before = faults_counted("generation_error")
-
-        answers = [horde.fault(generation_id, fault_reason="generation_error")[0] for _ in range(3)]
-
-        assert answers == [200, 400, 400]
-        assert faults_counted("generation_error") == before + 3
-
-    @pytest.mark.spec("WFR-23")
-    def test_has_the_fault_after_a_refusal_once_and_the_refusal_not_at_all(self, horde: Horde) -> None:
-        _, generation_id = strict_in_flight(horde)
-        before = all_faults_counted()
-        refuse(horde, generation_id, NONCONFORMANT)
-        assert all_faults_counted() == before
-
-        horde.fault(generation_id, fault_reason="reply_refused")
-
-        label = ("reply_refused", "true")
-        assert all_faults_counted() == before | {label: before.get(label, 0) + 1}
-
-    @pytest.mark.spec("WFR-26")
-    def test_does_not_have_what_nobody_with_the_right_key_sent(self, horde: Horde) -> None:
-        request_id, generation_id = horde.in_flight()
-        stranger = make_person("stranger")
-        before = all_faults_counted()
-
-        answers = [
-            horde.fault(generation_id, api_key=api_key, fault_reason="generation_error")
-            for api_key in ("nobody", stranger.api_key, horde.requester.api_key)
-        ]
-
-        assert [body["rc"] for _, body in answers] == ["InvalidAPIKey", "WrongCredentials", "WrongCredentials"]
-        assert all_faults_counted() == before
-        assert record_of(request_id) == NO_RECORD
-
-    @pytest.mark.spec("WFR-19")
-    def test_has_faults_sent_as_a_text_body_too(self, horde: Horde) -> None:
-        _, generation_id = horde.in_flight()
-        before = faults_counted("none")
-
-        assert horde.fault(generation_id, model_id=None, generation="")[0] == 200
-
-        assert faults_counted("none") == before + 1
 
 
 def test_the_reasons_of_a_request_reach_its_client_in_our_words_alone(horde: Horde) -> None:
@@ -376,16 +275,16 @@ def test_the_reasons_of_a_request_reach_its_client_in_our_words_alone(horde: Hor
 
     body = horde.status(request_id)[1]
 
-    assert (body["fault_reason"], body["fault_rc"]) == (MESSAGES["tool_violation"], WORKER_FAULT)
+    assert (body["fault_reason"], body["fault_rc"]) == (FAULT_MESSAGES["tool_violation"], WORKER_FAULT)
     assert "own words" not in str(body)
 
 
 def test_a_reply_after_a_refusal_ends_in_no_fault_at_all(horde: Horde) -> None:
     request_id, generation_id = strict_in_flight(horde)
-    before = all_faults_counted()
+    before = faults_counted()
     refuse(horde, generation_id, INVALID)
 
     assert horde.reply(generation_id, **CONFORMANT)[0] == 200
 
-    assert all_faults_counted() == before
+    assert faults_counted() == before
     assert horde.status(request_id)[1]["faulted"] is False

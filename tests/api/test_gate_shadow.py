@@ -4,25 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
 
 from hordechat.infra import clock
 from requests_app.services import faults
 from tests.horde import MODEL, Horde, Person, make_person, one_value
-from tests.tries import counted, lapse
+from tests.tries import counted, counts_of, lapse
 
-Labels = tuple[str, str, str]
 LARGE: dict[str, Any] = {"max_length": 4096, "max_context_length": 8192}
 
 
-def outcomes() -> dict[Labels, float]:
-    """Return the whole counter by its attributes: the owner's trust, the size, how the job ended."""
-    [counter] = [metric for metric in REGISTRY.collect() if metric.name == "horde_text_gate_shadow_outcomes"]
-    return {
-        (sample.labels["worker_trusted"], sample.labels["size_bucket"], sample.labels["outcome"]): sample.value
-        for sample in counter.samples
-        if sample.name.endswith("_total")
-    }
+def outcomes() -> dict[tuple[str, ...], float]:
+    """Return how jobs ended so far, by their owner's trust, their size and their end."""
+    return counts_of("horde_text_gate_shadow_outcomes", "worker_trusted", "size_bucket", "outcome")
 
 
 def seconds(*, size: str = "1025-2048", trusted: str = "true") -> tuple[float, float]:
@@ -182,14 +175,9 @@ class TestServiceSeconds:
         assert seconds() == before
 
 
-def stale_aborts() -> dict[tuple[str, str], float]:
-    """Return the whole counter by its attributes: the owner's trust, and whether it was a chat job."""
-    [counter] = [metric for metric in REGISTRY.collect() if metric.name == "horde_text_stale_aborts"]
-    return {
-        (sample.labels["worker_trusted"], sample.labels["chat"]): sample.value
-        for sample in counter.samples
-        if sample.name.endswith("_total")
-    }
+def stale_aborts() -> dict[tuple[str, ...], float]:
+    """Return the aborts so far, by their owner's trust and whether they were of chat jobs."""
+    return counts_of("horde_text_stale_aborts", "worker_trusted", "chat")
 
 
 class TestStaleAborts:
