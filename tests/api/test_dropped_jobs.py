@@ -254,3 +254,29 @@ class TestTheThresholdOfMaintenance:
 
         assert (counters(), maintenance()) == ((20, 0, 1), False)
         assert one_value("SELECT aborts_since FROM workers") == since
+
+    @pytest.mark.parametrize(
+        ("is_trusted", "suspicions", "is_paused"), [(False, 4, True), (False, 3, False), (True, 4, False)]
+    )
+    def test_is_suspicious_and_the_fifth_suspicion_pauses_whom_nobody_trusts(
+        self, horde: Horde, is_trusted: bool, suspicions: int, is_paused: bool
+    ) -> None:
+        one_value("UPDATE users SET is_trusted = %s WHERE id = %s RETURNING 1", [is_trusted, horde.owner.id])
+        _, generation_id = strict_in_flight(horde)
+        stand(aborted_jobs=20, aborts_since=clock.now())
+        one_value("UPDATE workers SET suspicions = %s RETURNING 1", [suspicions])
+
+        assert horde.fault(generation_id)[0] == 200
+
+        assert maintenance() is True
+        assert one_value("SELECT suspicions FROM workers") == suspicions + 1
+        assert one_value("SELECT paused FROM workers") is is_paused
+
+    def test_is_no_suspicion_when_the_job_is_one_of_twenty(self, horde: Horde) -> None:
+        one_value("UPDATE users SET is_trusted = false WHERE id = %s RETURNING 1", [horde.owner.id])
+        _, generation_id = strict_in_flight(horde)
+        one_value("UPDATE workers SET suspicions = 7 RETURNING 1")
+
+        horde.fault(generation_id)
+
+        assert one_value("SELECT (suspicions, paused)::text FROM workers") == "(7,f)"
