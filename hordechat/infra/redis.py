@@ -85,7 +85,9 @@ def best_effort(operation: str, call: Callable[[], Result]) -> Result | None:
     try:
         return call()
     except (redis.RedisError, OSError) as error:
-        breaker.record_failure()
+        # A Redis that answers with a refusal is there: what it refuses to one use it may do for the next.
+        if not isinstance(error, redis.ResponseError):
+            breaker.record_failure()
         BEST_EFFORT_FAILURES.labels(operation).inc()
         logger.warning("%s failed: Redis %s", operation, type(error).__name__)
         return None

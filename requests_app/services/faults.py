@@ -16,6 +16,7 @@ from requests_app.rules.length_buckets import bucket_of
 from requests_app.selectors import lapsed, progress
 from requests_app.selectors.lapsed import LapsedGeneration
 from requests_app.services import completion_signal, upfront
+from workers_app.rules import speed
 
 SWEEP_BATCH_ROWS = 200
 
@@ -94,6 +95,7 @@ def _give_back(
             "most_faults": FAULTED_GENERATIONS_LIMIT,
             "nonconformant_rc": ErrorCode.CHAT_SUBMIT_NONCONFORMANT.value,
             "most_aborts": MAX_ABORTED_JOBS,
+            "most_suspicions": speed.MAX_SUSPICIONS,
             "maintenance_message": TOO_MANY_ABORTS,
             "lapsed_at": lapsed_at,
         },

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from uuid import UUID
 
 import orjson
 from django.db import transaction
@@ -92,7 +91,7 @@ def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: dat
         )
         if not won:
             return False
-        found = _signal(facts.request_id)
+        found = _signal(facts)
         _post(_transfers(settlement, facts), facts=facts, found=found, now=now)
         if facts.shared_key_id is not None:
             spending.charge_shared_key(shared_key_id=facts.shared_key_id, kudos=settlement.charge)
@@ -152,11 +151,12 @@ def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
     ]
 
 
-def _signal(request_id: UUID) -> RequestProgress:
-    """Announce the stored generation, and the request when that completed it; return how far it is, under its lock."""
-    found = progress.find(request_id=request_id)
+def _signal(facts: SubmitFacts) -> RequestProgress:
+    """Return how far the request is, under its lock; of chat announce the generation, and the end if this was it."""
+    found = progress.find(request_id=facts.request_id)
     assert found is not None, "the request's row is locked by this transaction"
-    completion_signal.publish_after_commit(request_id, CompletionEvent.GENERATION, generations=found.stored)
-    if found.is_done and not found.is_faulted:
-        completion_signal.publish_after_commit(request_id, CompletionEvent.DONE, generations=found.stored)
+    if facts.is_chat:
+        completion_signal.publish_after_commit(facts.request_id, CompletionEvent.GENERATION, generations=found.stored)
+        if found.is_done and not found.is_faulted:
+            completion_signal.publish_after_commit(facts.request_id, CompletionEvent.DONE, generations=found.stored)
     return found

@@ -1,15 +1,22 @@
 """Completion signals go out after the commit, once, without text; without Redis everything else goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+import redis as client_library
+from django.conf import settings
 
 from hordechat.infra import clock, redis
-from requests_app.services import expiry
+from hordechat.local import valkey
+from hordechat.local.valkey import Valkey
+from requests_app.services import expiry, faults, site_modes
 from tests.horde import Horde, count_rows, one_value
 from tests.races import slow_commits
 from tests.signals import listening, looking_when_woken
+from tests.tries import counted, lapse
 
 
 @pytest.mark.spec("SIG-01", "SIG-03", "SIG-04", "SIG-05", "SIG-09", "SIG-11")
@@ -138,3 +145,122 @@ def test_announces_the_expiry_of_a_request_that_was_not_done(
 @pytest.mark.spec("SIG-02")
 def test_publishes_on_logical_database_7() -> None:
     assert redis.chat_signals().connection_pool.connection_kwargs["db"] == 7
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
+    """Publish on a Redis of the test's own, which it may break."""
+    with valkey.running(tmp_path / "valkey") as running:
+        monkeypatch.setattr(settings, "HORDE", settings.HORDE.model_copy(update={"redis_url": running.url}))
+        redis._client.cache_clear()
+        yield running
+    redis._client.cache_clear()
+
+
+Prepared = tuple[str, Callable[[], bool]]
+"""A request, and what makes something of it that is worth a signal; it returns whether that was done."""
+
+
+def a_reply(horde: Horde) -> Prepared:
+    request_id, generation_id = horde.in_flight()
+    return request_id, lambda: horde.reply(generation_id)[0] == 200
+
+
+def a_cancel(horde: Horde) -> Prepared:
+    request_id = horde.queued()
+    return request_id, lambda: horde.cancel(request_id)[0] == 200
+
+
+def the_third_fault(horde: Horde) -> Prepared:
+    request_id, generation_id = horde.in_flight()
+    one_value("UPDATE waiting_prompts SET faulted_jobs = 2 RETURNING 1")
+    return request_id, lambda: horde.fault(generation_id)[0] == 200
+
+
+def the_third_lapsed_lease(horde: Horde) -> Prepared:
+    request_id, _ = horde.in_flight()
+    one_value("UPDATE waiting_prompts SET faulted_jobs = 2 RETURNING 1")
+    lapse()
+    return request_id, lambda: faults.abort_lapsed(now=clock.now()) == 1
+
+
+def an_abort_for_maintenance(horde: Horde) -> Prepared:
+    request_id = horde.queued()
+    return request_id, lambda: site_modes.abort_for_maintenance(now=clock.now(), tell=lambda _: None) == 1
+
+
+def an_expiry(horde: Horde) -> Prepared:
+    later = clock.now() + timedelta(hours=1)
+    return horde.queued(), lambda: expiry.expire_batch(now=later) == 1
+
+
+@pytest.mark.spec("SIG-21")
+@pytest.mark.parametrize(
+    ("prepare", "shown"),
+    [
+        (a_reply, {"done": True, "finished": 1, "faulted": False}),
+        (a_cancel, {"done": True, "waiting": 0, "faulted": False}),
+        (the_third_fault, {"done": True, "faulted": True, "restarted": 1}),
+        (the_third_lapsed_lease, {"done": True, "faulted": True, "restarted": 1}),
+        (an_abort_for_maintenance, {"done": True, "waiting": 0, "faulted": False}),
+        (an_expiry, {"rc": "RequestNotFound"}),
+    ],
+)
+def test_goes_on_without_redis_and_logs_that_nothing_was_published(
+    committed_horde: Horde,
+    server: Valkey,
+    caplog: pytest.LogCaptureFixture,
+    prepare: Callable[[Horde], Prepared],
+    shown: dict[str, Any],
+) -> None:
+    request_id, act = prepare(committed_horde)
+    before = counted("horde_best_effort_failures_total", operation="completion signal")
+    server.stop()
+
+    assert act()
+
+    body = committed_horde.status(request_id)[1]
+    assert body | shown == body
+    lines = [record.getMessage() for record in caplog.records if record.name == redis.__name__]
+    assert lines == ["completion signal failed: Redis ConnectionError"]
+    assert counted("horde_best_effort_failures_total", operation="completion signal") > before
+
+
+@pytest.mark.spec("SIG-24", "SIG-28")
+def test_deletes_a_text_request_beside_a_chat_request_without_a_word(committed_horde: Horde) -> None:
+    text_id, chat_id = committed_horde.queued_text(), committed_horde.queued()
+
+    with listening(text_id) as of_text, listening(chat_id) as of_chat:
+        assert expiry.expire_batch(now=clock.now() + timedelta(hours=1)) == 2
+
+    assert [message["event"] for message in of_chat] == ["faulted"]
+    assert of_text == []
+    assert count_rows("waiting_prompts", "queue_rows") == {"waiting_prompts": 0, "queue_rows": 0}
+
+
+@pytest.mark.spec("SIG-28")
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_announces_other_requests_though_one_cannot_be_published(
+    committed_horde: Horde, server: Valkey, caplog: pytest.LogCaptureFixture, refused: int
+) -> None:
+    committed_horde.pop()
+    ids = [committed_horde.submit()[1]["id"] for _ in range(3)]
+    told = [request_id for number, request_id in enumerate(ids) if number != refused]
+    with client_library.Redis.from_url(server.url) as client:
+        client.acl_setuser(
+            "default",
+            enabled=True,
+            nopass=True,
+            categories=["+@all"],
+            keys=["*"],
+            reset_channels=True,
+            channels=[f"horde:chat:{request_id}" for request_id in told],
+        )
+
+    with listening(told[0]) as of_first, listening(told[1]) as of_second:
+        assert expiry.expire_batch(now=clock.now() + timedelta(hours=1)) == 3
+
+    assert [message["event"] for message in (*of_first, *of_second)] == ["faulted", "faulted"]
+    assert count_rows("waiting_prompts") == {"waiting_prompts": 0}
+    lines = [record.getMessage() for record in caplog.records if record.name == redis.__name__]
+    assert lines == ["completion signal failed: Redis NoPermissionError"]

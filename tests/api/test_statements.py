@@ -146,6 +146,72 @@ def test_a_fault_costs_4(horde: Horde) -> None:
     assert len(statements_of(lambda: horde.fault(generation_id))) == 4
 
 
+@pytest.mark.spec("RFL-02")
+def test_a_refused_reply_costs_2(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+
+    statements = statements_of(lambda: horde.reply(generation_id, finish_reason="tired"), status=400)
+
+    # The record is a statement by itself, in no transaction but its own.
+    assert [text.split(":")[0] for text in statements] == ["-- submit_facts", "-- record_refusal"]
+
+
+@pytest.mark.spec("WFR-09")
+def test_a_fault_with_a_known_reason_costs_5_and_an_unknown_reason_nothing(horde: Horde) -> None:
+    _, generation_id = horde.in_flight()
+    assert len(statements_of(lambda: horde.fault(generation_id, fault_reason="a reason of tomorrow"))) == 4
+    generation_id = horde.pop()[1]["id"]
+
+    statements = statements_of(lambda: horde.fault(generation_id, fault_reason="generation_error"))
+
+    assert len(statements) == 5
+    # Written before the transaction of the fault begins.
+    assert [text.split(":")[0].split()[0:2] for text in statements[1:4]] == [
+        ["--", "record_fault_reason"],
+        ["SAVEPOINT", statements[2].split()[1]],
+        ["--", "give_back"],
+    ]
+
+
+def test_the_fault_that_faults_its_request_costs_6(horde: Horde) -> None:
+    horde.queued()
+    for _ in range(2):
+        horde.fault(horde.pop()[1]["id"])
+    generation_id = horde.pop()[1]["id"]
+
+    statements = statements_of(lambda: horde.fault(generation_id))
+
+    assert len(statements) == 6
+    assert [text.split(":")[0] for text in statements if text.startswith("--")] == [
+        "-- submit_facts",
+        "-- give_back",
+        "-- dequeue",
+        "-- progress",
+    ]
+
+
+def test_the_hold_of_a_faulted_request_costs_one_more(horde: Horde, settings: Settings) -> None:
+    settings.HORDE = settings.HORDE.model_copy(update={"free_output_ceiling": 16, "free_output_floor": 16})
+    _, generation_id = horde.in_flight()
+    one_value("UPDATE waiting_prompts SET faulted_jobs = 2 RETURNING 1")
+
+    assert len(statements_of(lambda: horde.fault(generation_id))) == 7
+
+
+@pytest.mark.spec("WFR-11")
+@pytest.mark.parametrize("state", ["stored", "faulted"])
+def test_a_submit_of_a_job_that_is_not_pending_costs_no_more_than_the_look(horde: Horde, state: str) -> None:
+    _, generation_id = horde.in_flight()
+    if state == "stored":
+        horde.reply(generation_id)
+    else:
+        horde.fault(generation_id)
+
+    late = {"finish_reason": "tired"}
+    assert len(statements_of(lambda: horde.reply(generation_id, **late), status=400)) == 1
+    assert len(statements_of(lambda: horde.fault(generation_id, fault_reason="generation_error"), status=400)) == 1
+
+
 @pytest.mark.spec("FLW-23", "FLW-24")
 def test_a_status_costs_2_with_the_flags_first(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()

@@ -133,11 +133,12 @@ def test_a_redis_that_comes_back_is_used_again(server: Valkey, monkeypatch: pyte
     assert not redis.breaker.is_open
 
 
-def test_an_answer_of_the_wrong_kind_is_a_failure_like_any_other(server: Valkey) -> None:
+def test_an_answer_of_the_wrong_kind_is_a_failure_of_its_own(server: Valkey) -> None:
     redis.marks().set("text", "a")
 
     assert redis.best_effort("wrong kind", lambda: redis.marks().hget("text", "b")) is None
     assert failures("wrong kind") == 1
+    assert redis.best_effort("look", lambda: redis.marks().get("text")) == "a", "what answers is not left alone"
 
 
 def test_a_fault_of_our_own_code_is_not_swallowed(server: Valkey) -> None:

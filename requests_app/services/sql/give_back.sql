@@ -83,7 +83,8 @@ queued AS (
         ON CONFLICT (request_id, model) DO NOTHING
 ),
 -- Jobs given up within an hour of the first count together; one too many puts the worker into maintenance, and the count
--- begins anew. A job whose reply broke a strict request's contract is the model's failure and counts apart (RFL-15..19).
+-- begins anew. It is suspicious too, and enough suspicions pause the worker of an owner who is not trusted. A job whose
+-- reply broke a strict request's contract is the model's failure and counts apart (RFL-15..19).
 -- The sum stands here again and again because only the row itself is in its newest version after a wait.
 counted AS (
     UPDATE workers
@@ -110,7 +111,14 @@ counted AS (
            suspicions = workers.suspicions + (
                ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
                > %(most_aborts)s
-           )::integer
+           )::integer,
+           paused = workers.paused
+                 OR (
+                        ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
+                            > %(most_aborts)s
+                        AND workers.suspicions + 1 >= %(most_suspicions)s
+                        AND NOT (SELECT users.is_trusted FROM users WHERE users.id = workers.user_id)
+                    )
       FROM (
                SELECT worker_id,
                       count(*) FILTER (WHERE chat_refusal_rc = %(nonconformant_rc)s) AS nonconformant,
