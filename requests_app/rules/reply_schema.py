@@ -19,7 +19,7 @@ from hordechat.contract.limits import MAX_REPLY_NESTING, MIB, SCHEMA_SECONDS
 from requests_app.rules.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
 from requests_app.rules.json_schema.compiler import CompiledSchema, compile_schema
 
-KEPT_BYTES = 16 * MIB
+KEPT_BYTES = 32 * MIB
 """What all compiled schemas a process keeps may take."""
 MOST_KEPT_BYTES_OF_ONE = KEPT_BYTES // 4
 ALWAYS_JUDGED_NESTING = 60

@@ -35,6 +35,7 @@ def is_found(expression: str, text: str) -> bool:
         (r"^(a|b)\1$", "bb", "ab"),
         ("^(a)?(?(1)b|c)$", "c", "b"),
         ("(?i)^ä$", "Ä", "a"),
+        ("(?im)^ä$", "x\nÄ", "a"),
         ("^(?s-i:.)$", "\n", "ab"),
         ("^(?>a+)b", "aab", "ba"),
         ("^{a}$", "{a}", "a"),
@@ -63,7 +64,7 @@ def test_is_found_as_the_standard_library_would(expression: str, found: str, not
         "(", ")", "a)", "[a", "[]", "*", "+a", "(?", "(?<a", "a**", "a{3,2}", "(?<=a", r"\p{Nonsense}", "(?P<a>b)(?P<a",
         "\\", r"(a)\2", "(?P=a)", "(*", "a{99999999999}", "a{1000000}", "a{" + "9" * 5000 + "}",
         "(?x) a", "(?#comment)a", "(?V1)[a--b]", "(?if)a", "(?R)", "(a(?1)?)", "(?&a)", "(*PRUNE)", "(?|a|b)", "(?x:a)",
-        "(?:a)(?b:c)", "(?L)a", "(?r)b",
+        "a(?i)b", "a(?i){9}", "(?i){9}a", "(?i)(?i)a", "(?:a)(?b:c)", "(?L)a", "(?r)b",
     ],
 )  # fmt: skip
 def test_what_is_no_pattern_here_is_unusable(expression: str) -> None:

@@ -1,8 +1,8 @@
 """The keywords we do ourselves because the library's have no bounds.
 
 The library's search with `re`, compare every element with every other, gather every fault of every alternative, and
-list a name as often as it was evaluated. A value they are given may be anything, a schema only what its draft's schema
-of schemas lets pass, unless a reference led to it.
+list a name as often as it was evaluated. What a keyword is given as its value the draft's metaschema let pass, unless a
+reference led to where no schema is expected; it then does nothing, or fails as the library's keywords do.
 """
 
 from collections.abc import Iterator, Mapping

@@ -6,6 +6,7 @@ read here first, and refused where they would become too many steps. What ECMA-2
 use, and the standard library both lack is refused as well: comments, verbose patterns, recursion, fuzzy matching.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 
@@ -29,7 +30,7 @@ _TOKEN = regex.compile(
     r"""(?sx)
       (?P<escape> \\ (?: [pP]\{[^{}]*+\} | . ) )
     | (?P<set> \[ \^?+ \]?+ (?: [^\]\\] | \\. )*+ \] )
-    | (?P<flags> \( \? [aimsu]++ \) )
+    | (?P<flags> \A \( \? [aimsu]++ \) )
     | (?P<reference> \( \? P=\w++ \) )
     | (?P<opening> \( (?: \? (?: [:=!>] | <[=!] | P?<\w++> | [aimsu]*+ (?:-[ims]++)?+ : | \(\w++\) ) | (?![?*]) ) )
     | (?P<closing> \) )
@@ -37,6 +38,7 @@ _TOKEN = regex.compile(
     | (?P<character> [^\\\[(] )
     """
 )
+"""What a pattern consists of: flags at its beginning alone, since a repeat after others is one of what is before."""
 _REPEAT_DIGITS = 6
 _SET_BRACKETS = regex.compile(r"\\.|(?<!^)\[|(?<=^\[\^?)\]", regex.DOTALL)
 """Brackets in a set, of which this compiler may take one for the start of another set; escapes are passed over."""
@@ -139,12 +141,7 @@ def read(expression: str) -> ReadPattern:
         raise UnusableSchema
     groups = [_Count()]
     pieces = []
-    position = 0
-    while position < len(expression):
-        token = _TOKEN.match(expression, position)
-        if token is None:
-            raise UnusableSchema
-        position = token.end()
+    for token in _list_tokens(expression):
         piece = token[0]
         match token.lastgroup:
             case "opening":
@@ -159,11 +156,9 @@ def read(expression: str) -> ReadPattern:
             case "set":
                 piece = _SET_BRACKETS.sub(_escape, piece)
                 groups[-1].add(1)
-            case "character":
+            case _:
                 # An open brace that is no repeat would be fuzzy matching to this compiler.
                 piece = r"\{" if piece == "{" else piece
-                groups[-1].add(1)
-            case _:
                 groups[-1].add(1)
         if groups[-1].steps > MAX_SCHEMA_PATTERN_STEPS:
             raise UnusableSchema
@@ -171,6 +166,16 @@ def read(expression: str) -> ReadPattern:
     if len(groups) > 1:
         raise UnusableSchema
     return ReadPattern(expression="".join(pieces), steps=groups[0].steps)
+
+
+def _list_tokens(expression: str) -> Iterator[regex.Match[str]]:
+    position = 0
+    while position < len(expression):
+        token = _TOKEN.match(expression, position)
+        if token is None:
+            raise UnusableSchema
+        yield token
+        position = token.end()
 
 
 def _escape(bracket: regex.Match[str]) -> str:
