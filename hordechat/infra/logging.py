@@ -19,6 +19,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+import psycopg
+
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the HTTP request or Celery task this code runs for; `-` outside of both."""
 
@@ -122,8 +124,21 @@ def _exception_of(record: logging.LogRecord) -> str:
     """Return the traceback, and the stack when its caller asked for it; empty without either."""
     parts = [record.exc_text or "", record.stack_info or ""]
     if record.exc_info and record.exc_info[1] is not None:
-        parts[0] = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        parts[0] = _without_rows(text, record.exc_info[1])
     return _text_of("\n".join(filter(None, parts)), most_characters=MAX_EXCEPTION_CHARACTERS)
+
+
+def _without_rows(text: str, error: BaseException | None) -> str:
+    """Leave out what PostgreSQL quotes of a row with an error: it may be a conversation."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, psycopg.Error):
+            for quoted in filter(None, (error.diag.message_detail, error.diag.context)):
+                text = text.replace(quoted, "(left out)")
+        error = error.__cause__ or error.__context__
+    return text
 
 
 def _fields_of(record: logging.LogRecord) -> Iterator[tuple[str, Shown]]:

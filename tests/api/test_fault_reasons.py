@@ -251,7 +251,7 @@ def test_a_reason_that_cannot_be_written_is_logged_and_the_fault_applied(
 
     assert answer == (200, {"reward": 0})
     [line] = [line for line in caplog.records if line.getMessage() == "a fault record was not written"]
-    assert (line.levelname, vars(line)["generation"]) == ("ERROR", generation_id)
+    assert (line.levelname, str(vars(line)["generation_id"])) == ("ERROR", generation_id)
     assert record_of(request_id) == NO_RECORD
     shown = committed_horde.status(request_id)[1]
     assert (shown["waiting"], shown["restarted"]) == (1, 1)

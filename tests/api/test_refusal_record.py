@@ -129,7 +129,7 @@ def test_a_record_that_cannot_be_written_is_logged_and_the_refusal_sent(
         refuse(committed_horde, generation_id, NONCONFORMANT)
 
     [line] = [line for line in caplog.records if line.getMessage() == "a fault record was not written"]
-    assert (line.levelname, vars(line)["generation"]) == ("ERROR", generation_id)
+    assert (line.levelname, str(vars(line)["generation_id"])) == ("ERROR", generation_id)
     assert record_of(request_id) == NO_RECORD
     assert refusal_of(generation_id) is None, "the record is written whole or not at all"
     assert committed_horde.reply(generation_id, **CONFORMANT)[0] == 200

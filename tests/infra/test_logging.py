@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import orjson
 import pytest
+from django.db import IntegrityError, transaction
 
 from hordechat.infra.logging import (
     MAX_EXCEPTION_CHARACTERS,
@@ -23,9 +24,11 @@ from hordechat.infra.logging import (
     TracebackFilter,
     request_id,
 )
+from requests_app.models import PromptFilter
 from tests.spec.rows import PROJECT
 
 Members: TypeAlias = dict[str, object]
+SAID = "whispered\nconfidentially"
 
 
 class Log:
@@ -287,6 +290,23 @@ class TestEither:
         assert "500" in log.text()
         assert "secret" not in log.text()
         assert "secret" in own.text()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("formatter", [TextFormatter, JsonFormatter])
+def test_a_database_error_shows_no_text_of_its_row(formatter: type[logging.Formatter]) -> None:
+    log = Log(formatter())
+
+    filters = [PromptFilter(regex=SAID, filter_type=99)]
+    with pytest.raises(IntegrityError) as failure, transaction.atomic():
+        PromptFilter.objects.bulk_create(filters)
+    error = RuntimeError("the filter was not kept")
+    error.__cause__ = failure.value
+    log.logger.error("something failed", exc_info=error)
+
+    assert "prompt_filters_type_known" in log.text()
+    assert SAID in str(failure.value)
+    assert not [word for word in SAID.split() if word in log.text()]
 
 
 def test_djangos_line_about_an_answer_is_dropped_and_its_tracebacks_are_kept() -> None:
