@@ -10,6 +10,7 @@ import pytest
 from hordechat.contract.chat.submission import JsonObject, ToolCall
 from hordechat.contract.submit import ChatReply, ChatSubmitInvalid
 from hordechat.contract.vocabulary import Conformance, FinishReason, GenerationState
+from hordechat.errors import HordeError
 from requests_app.errors import ChatSubmitNonconformant
 from requests_app.rules import verification
 from requests_app.rules.verification import VerifiedReply
@@ -88,9 +89,7 @@ def verify(sent: ChatReply, extras: JsonObject | None, conformance: Conformance 
     return verification.verify(sent, verification.read_contract(extras, conformance=conformance))
 
 
-def refuse(
-    sent: ChatReply, extras: JsonObject | None, conformance: Conformance = STRICT
-) -> ChatSubmitInvalid | ChatSubmitNonconformant:
+def refuse(sent: ChatReply, extras: JsonObject | None, conformance: Conformance = STRICT) -> HordeError:
     with pytest.raises((ChatSubmitInvalid, ChatSubmitNonconformant)) as refused:
         verify(sent, extras, conformance)
     return refused.value
