@@ -28,10 +28,10 @@ def shown(horde: Horde, request_id: str) -> dict[str, Any]:
 
 
 def measured(horde: Horde, sent: dict[str, Any], *, seconds: int, max_tokens: int) -> tuple[float, float, float]:
-    """Walk a request to a late reply, and return its reward, what its client paid, and the worker's sample."""
+    """Walk a request to a late reply with other counts than its own; return reward, charge and the worker's sample."""
     request_id, generation_id = horde.in_flight(declared=ABLE, tools=[TOOL], max_tokens=max_tokens)
     one_value("UPDATE processing_gens SET created = created - interval '1 s' * %s RETURNING 1", [seconds])
-    status, body = horde.reply(generation_id, message=sent)
+    status, body = horde.reply(generation_id, message=sent, **dict.fromkeys(COUNTS, 1))
     assert status == 200, body
     sample = one_value("SELECT speed_samples[1] FROM workers")
     return body["reward"], horde.status(request_id)[1]["kudos"], sample
@@ -70,6 +70,7 @@ def test_is_no_part_of_an_empty_content(horde: Horde) -> None:
 
     generation = shown(horde, request_id)
     assert (generation["text"], generation["message"], generation["finish_reason"]) == ("", sent, "length")
+    assert horde.status(request_id)[1]["done"] is True
 
 
 @pytest.mark.spec("RSN-15")

@@ -319,6 +319,31 @@ def test_holds_a_reply_to_a_strict_schema(horde: Horde, schema: dict[str, Any], 
     assert (answer[0], answer[1].get("rc")) == (status, None if status == 200 else "ChatSubmitNonconformant")
 
 
+TREE = {
+    "$ref": "#/$defs/node",
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {"below": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}},
+            "required": ["below"],
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+@pytest.mark.spec("VER-30")
+@pytest.mark.parametrize(("levels", "outcomes"), [(20, {200}), (400, {200, 400}), (100_000, {400})])
+def test_ends_in_an_answer_however_deep_a_tree_it_is_sent(horde: Horde, levels: int, outcomes: set[int]) -> None:
+    _, generation_id = hand_out(horde, response_format=strictly(TREE))
+    right, wrong = ('{"below": ' * levels + leaf + "}" * levels for leaf in ("null", "1"))
+
+    status, body = horde.reply(generation_id, message=message(content=wrong))
+    assert (status, body["rc"]) == (400, "ChatSubmitNonconformant")
+    assert "cannot be compiled" not in body["message"]
+    assert horde.reply(generation_id, message=message(content=right))[0] in outcomes
+
+
 UNUSABLE: list[Any] = [
     pytest.param({"type": "colour"}, marks=mark.spec("VER-31")),
     pytest.param({"type": "string", "pattern": "("}, marks=mark.spec("VER-31")),
