@@ -31,7 +31,8 @@ def measured(horde: Horde, sent: dict[str, Any], *, seconds: int, max_tokens: in
     """Walk a request to a late reply with other counts than its own; return reward, charge and the worker's sample."""
     request_id, generation_id = horde.in_flight(declared=ABLE, tools=[TOOL], max_tokens=max_tokens)
     one_value("UPDATE processing_gens SET created = created - interval '1 s' * %s RETURNING 1", [seconds])
-    status, body = horde.reply(generation_id, message=sent, **dict.fromkeys(COUNTS, 1))
+    reported: dict[str, Any] = dict.fromkeys(COUNTS, 1)
+    status, body = horde.reply(generation_id, message=sent, **reported)
     assert status == 200, body
     sample = one_value("SELECT speed_samples[1] FROM workers")
     return body["reward"], horde.status(request_id)[1]["kudos"], sample
