@@ -314,6 +314,11 @@ def test_a_strict_schema_is_matched_by_its_own_draft(schema: JsonObject, content
         pytest.param({"$ref": "#/$defs/shade"}, marks=mark.spec("VER-32"), id="no such definition"),
         pytest.param({"$ref": "#shade"}, marks=mark.spec("VER-32"), id="no such anchor"),
         pytest.param({"$ref": "https://example.org/shade"}, marks=mark.spec("VER-32"), id="a schema elsewhere"),
+        pytest.param(
+            {"properties": {"shade": {"$ref": "#/$defs/shade"}}},
+            marks=mark.spec("VER-32"),
+            id="where nothing leads to it",
+        ),
     ],
 )
 def test_no_reply_matches_a_schema_that_cannot_be_compiled(schema: JsonObject) -> None:
