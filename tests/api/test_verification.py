@@ -130,17 +130,8 @@ def test_takes_a_better_reply_after_a_refused_one(horde: Horde) -> None:
     assert horde.reply(generation_id, message=message(content="red"))[1]["rc"] == "DuplicateGen"
 
 
-@pytest.mark.parametrize(
-    ("asked", "sent"),
-    [
-        pytest.param(*each.values[:2], marks=marks)
-        for each, marks in zip(
-            BROKEN[3:],
-            [mark.spec(row) for row in ("VER-11", "VER-12", "VER-13", "VER-14", "VER-17", "VER-18", "VER-19")],
-            strict=True,
-        )
-    ],
-)
+@pytest.mark.spec("VER-11", "VER-12", "VER-13", "VER-14", "VER-17", "VER-18", "VER-19")
+@pytest.mark.parametrize(("asked", "sent"), [each.values[:2] for each in BROKEN[3:]])
 def test_takes_it_where_the_best_effort_is_enough(horde: Horde, asked: dict[str, Any], sent: dict[str, Any]) -> None:
     request_id, generation_id = hand_out(horde, horde=BEST_EFFORT, **asked)
 
