@@ -3,6 +3,7 @@
 Everything goes through the URLs; answers are `(status, body)`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -15,6 +16,7 @@ from django.test import Client
 
 from billing_app.models import SharedKey
 from billing_app.services import accounts
+from hordechat.contract.vocabulary import Capability
 from hordechat.infra import clock
 
 MODEL = "demo/echo"
@@ -28,6 +30,8 @@ DECLARATION = {
     "chat_limits": {"max_context_length": 8192, "max_length": 1024},
     "model_id": MODEL,
 }
+ABLE = {"chat_features": sorted(Capability)}
+"""The declaration of a worker that has every feature and gives every guarantee."""
 
 
 def chat_body(**changes: Any) -> dict[str, object]:
@@ -159,10 +163,10 @@ class Horde:
         request_id: str = body["id"]
         return request_id
 
-    def in_flight(self, **changes: Any) -> tuple[str, str]:
-        """Bring a request into a worker's hands; return its id and its generation's."""
+    def in_flight(self, *, declared: Mapping[str, Any] | None = None, **changes: Any) -> tuple[str, str]:
+        """Bring a request into the hands of a worker that declares so; return its id and its generation's."""
         request_id = self.queued(**changes)
-        status, body = self.pop()
+        status, body = self.pop(**declared or {})
         assert status == 200, body
         assert body["id"] is not None, "the pop has to hand the request out"
         return request_id, body["id"]

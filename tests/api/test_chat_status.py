@@ -1,5 +1,7 @@
 """The status tells how far a request has come; a cancel takes out what still waits."""
 
+from typing import Any
+
 import pytest
 
 from tests.horde import MODEL, Horde, count_rows, make_person, one_value
@@ -61,6 +63,51 @@ def test_shows_a_finished_generation(horde: Horde) -> None:
     }
     assert (body["finished"], body["processing"], body["waiting"], body["done"]) == (1, 0, 0, True)
     assert (body["queue_position"], body["kudos"]) == (0, 2.65)
+
+
+@pytest.mark.spec("SUB-11", "SUB-12", "SUB-13", "PRC-14", "PRC-17")
+@pytest.mark.parametrize("count", ["prompt_tokens", "completion_tokens", "reasoning_tokens"])
+@pytest.mark.parametrize("sent", [None, 0, 10_000_000])
+def test_shows_what_a_worker_reports_and_null_for_the_rest(horde: Horde, count: str, sent: int | None) -> None:
+    request_id, generation_id = horde.in_flight()
+    nothing: dict[str, Any] = dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"))
+    reported = nothing | {count: sent}
+
+    horde.reply(generation_id, **reported)
+
+    [generation] = horde.status(request_id)[1]["generations"]
+    assert {key: generation[key] for key in nothing} == reported
+    assert one_value(f"SELECT {count} FROM processing_gens") == sent
+    assert one_value("SELECT num_nulls(prompt_tokens, completion_tokens, reasoning_tokens) FROM processing_gens") == (
+        3 if sent is None else 2
+    )
+
+
+@pytest.mark.spec("PRC-19", "PRC-28")
+@pytest.mark.parametrize(("moment", "wait"), [("90.5 s", 90.5), ("0 s", 0), ("-3 s", 0)])
+def test_counts_the_wait_from_the_creation_to_the_assignment(horde: Horde, moment: str, wait: float) -> None:
+    request_id, generation_id = horde.in_flight()
+    horde.reply(generation_id)
+    one_value(
+        "UPDATE processing_gens SET created = request.created + %s::interval"
+        " FROM waiting_prompts AS request RETURNING 1",
+        [moment],
+    )
+
+    assert horde.status(request_id)[1]["generations"][0]["queue_wait_seconds"] == wait
+
+
+@pytest.mark.spec("PRC-28")
+def test_counts_the_wait_of_a_restarted_request_from_its_creation_too(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+    one_value("UPDATE waiting_prompts SET created = created - interval '600 s' RETURNING 1")
+    horde.fault(generation_id)
+
+    horde.reply(horde.pop()[1]["id"])
+
+    body = horde.status(request_id)[1]
+    assert body["restarted"] == 1
+    assert 600 <= body["generations"][0]["queue_wait_seconds"] < 660
 
 
 def test_shows_a_generation_in_flight(horde: Horde) -> None:

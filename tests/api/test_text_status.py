@@ -64,12 +64,15 @@ def test_counts_only_the_workers_it_lets_serve(horde: Horde) -> None:
     assert [horde.text_status(each)[1]["eligible_workers"] for each in (trusted, listed, others)] == [1, 1, 0]
 
 
+@pytest.mark.spec("PRC-20")
 def test_shows_a_stored_generation_without_what_chat_adds(horde: Horde) -> None:
     request_id = horde.queued_text(models=[MODEL])
     horde.pop()
     one_value(
-        "INSERT INTO processing_gens (id, request_id, worker_id, model, generation, seed, created, deadline)"
-        " SELECT %s, %s, id, %s, 'there was', 7, now(), now() FROM workers RETURNING 1",
+        "INSERT INTO processing_gens (id, request_id, worker_id, model, generation, seed, created, deadline, message,"
+        " finish_reason, native_finish_reason, prompt_tokens, completion_tokens, reasoning_tokens, charge_basis)"
+        " SELECT %s, %s, id, %s, 'there was', 7, now(), now(), '{}', 'stop', 'eos', 1, 2, 3, 'output_estimate'"
+        " FROM workers RETURNING 1",
         [uuid4(), request_id, MODEL],
     )
     one_value("UPDATE waiting_prompts SET n = 0 RETURNING 1")

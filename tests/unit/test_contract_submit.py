@@ -12,7 +12,7 @@ from hordechat.http.refusals import body_of
 
 MESSAGE: dict[str, Any] = {"role": "assistant", "content": "Hello yourself"}
 REPLY: dict[str, Any] = {"id": "x", "message": MESSAGE, "finish_reason": "stop", "model_id": "demo/echo"}
-COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
+CALL: dict[str, Any] = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 ABSENT = object()
 
 
@@ -44,6 +44,14 @@ def test_a_minimal_reply_is_taken() -> None:
         model_id="demo/echo",
         state=GenerationState.OK,
     )
+
+
+def called(**changes: object) -> dict[str, object]:
+    return {**CALL, "function": {**CALL["function"], **changes}}
+
+
+def without(sent: dict[str, object], key: str) -> dict[str, object]:
+    return {kept: value for kept, value in sent.items() if kept != key}
 
 
 @pytest.mark.spec("SUB-18", "SUB-19")
@@ -139,6 +147,104 @@ def test_takes_three_finish_reasons_without_calls() -> None:
         assert "'finish_reason': " in error.message
 
 
+@pytest.mark.spec("SUB-08")
+@pytest.mark.parametrize("calls", [ABSENT, None, []])
+@pytest.mark.parametrize("content", ["", "Hello yourself"])
+def test_ends_with_calls_only_where_there_are_some(calls: object, content: str) -> None:
+    error = refuse(message=message(content=content, tool_calls=calls), finish_reason="tool_calls")
+
+    assert error.code is ErrorCode.CHAT_SUBMIT_INVALID
+    assert read(message=message(content=content, tool_calls=[CALL]), finish_reason="tool_calls").finish_reason == (
+        "tool_calls"
+    )
+
+
+@pytest.mark.spec("SUB-09")
+@pytest.mark.parametrize("reason", FinishReason)
+def test_takes_any_finish_reason_beside_calls(reason: FinishReason) -> None:
+    assert read(message=message(tool_calls=[CALL]), finish_reason=reason.value).finish_reason is reason
+
+
+@pytest.mark.spec("SUB-05", "SUB-47", "SUB-48")
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param([CALL], id="one"),
+        pytest.param([{**CALL, "id": f"call_{number}"} for number in range(128)], id="as many as there may be"),
+        pytest.param([{**CALL, "id": "é" * 256}], id="a long id"),
+        pytest.param([{**CALL, "id": " "}], id="an id of a space"),
+        pytest.param([CALL, CALL], id="an id sent twice, which is judged later"),
+        pytest.param([called(arguments="")], id="no arguments"),
+        pytest.param([called(arguments="no JSON {")], id="arguments that are no JSON"),
+        pytest.param([called(name="")], id="a name nobody has"),
+    ],
+)
+@pytest.mark.parametrize("content", [None, "", "Wait."])
+def test_takes_calls_as_they_were_minted(calls: list[dict[str, Any]], content: str | None) -> None:
+    assert read(message=message(content=content, tool_calls=calls)).message == {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": calls,
+    }
+
+
+@pytest.mark.parametrize(
+    ("calls", "path"),
+    [
+        pytest.param([], "", marks=pytest.mark.spec("SUB-47"), id="an empty list"),
+        pytest.param([CALL] * 129, "", marks=pytest.mark.spec("SUB-05"), id="one too many"),
+        pytest.param([CALL, "call"], "[1]", id="no object"),
+        pytest.param([{**CALL, "id": ""}], "[0].id", id="an empty id"),
+        pytest.param([{**CALL, "id": "é" * 257}], "[0].id", id="an id that is too long"),
+        pytest.param([{**CALL, "id": 1}], "[0].id", id="an id that is no string"),
+        pytest.param([without(CALL, "id")], "[0].id", id="no id"),
+        pytest.param([{**CALL, "type": "custom"}], "[0].type", id="another type"),
+        pytest.param([without(CALL, "type")], "[0].type", id="no type"),
+        pytest.param([{**CALL, "function": None}], "[0].function", id="no function"),
+        pytest.param([called(name=None)], "[0].function.name", id="a name that is no string"),
+        pytest.param([called(arguments={})], "[0].function.arguments", id="arguments that are no string"),
+        pytest.param([{**CALL, "function": {"name": "look"}}], "[0].function.arguments", id="arguments left out"),
+    ],
+)
+@pytest.mark.spec("SUB-47")
+def test_refuses_broken_calls_with_their_path(calls: list[object], path: str) -> None:
+    error = refuse(message=message(tool_calls=calls))
+
+    assert error.code is ErrorCode.CHAT_SUBMIT_INVALID
+    assert error.message.startswith(f"The reply is invalid: 'message.tool_calls{path}': ")
+
+
+@pytest.mark.spec("SUB-47")
+def test_keeps_no_unknown_key_of_a_call() -> None:
+    sent = {**CALL, "index": 0, "function": {**CALL["function"], "parsed": {}}}
+
+    assert read(message=message(tool_calls=[sent], refusal="no")).message == {**MESSAGE, "tool_calls": [CALL]}
+    assert read(message=message(tool_calls=None)).message == MESSAGE
+
+
+@pytest.mark.spec("SUB-48")
+@pytest.mark.parametrize("role", ["user", "system", "tool", "Assistant", "", None, 1, ABSENT])
+def test_speaks_as_the_assistant_alone(role: object) -> None:
+    error = refuse(message=message(role=role))
+
+    assert error.code is ErrorCode.CHAT_SUBMIT_INVALID
+    assert error.message.startswith("The reply is invalid: 'message.role': ")
+
+
+@pytest.mark.spec("SUB-35")
+def test_replaces_nul_characters_in_every_string_of_a_call() -> None:
+    sent = {"id": "\0a", "type": "function", "function": {"name": "lo\0k", "arguments": "{\0}"}}
+
+    assert read(message=message(content="\0", tool_calls=[sent], reasoning_content="\0")).message == {
+        "role": "assistant",
+        "content": "\ufffd",
+        "reasoning_content": "\ufffd",
+        "tool_calls": [
+            {"id": "\ufffda", "type": "function", "function": {"name": "lo\ufffdk", "arguments": "{\ufffd}"}}
+        ],
+    }
+
+
 @pytest.mark.spec("SUB-10", "SUB-46")
 def test_a_native_finish_reason_has_32_characters_at_most() -> None:
     assert read().native_finish_reason is None
@@ -148,11 +254,19 @@ def test_a_native_finish_reason_has_32_characters_at_most() -> None:
 
 
 @pytest.mark.spec("SUB-46")
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param("prompt_tokens", marks=pytest.mark.spec("SUB-11")),
+        pytest.param("completion_tokens", marks=pytest.mark.spec("SUB-12")),
+        pytest.param("reasoning_tokens", marks=pytest.mark.spec("SUB-13")),
+    ],
+)
 def test_a_count_is_an_integer_up_to_ten_million(count: str) -> None:
     for sent in (0, 10_000_000):
         assert getattr(read(**{count: sent}), count) == sent
     assert getattr(read(**{count: None}), count) is None
+    assert getattr(read(), count) is None
     for refused in (-1, 10_000_001, 1.0, "1", True, [1]):
         error = refuse(**{count: refused})
         assert error.code is ErrorCode.CHAT_SUBMIT_INVALID
