@@ -58,9 +58,10 @@ def test_is_heard_when_the_fault_is_committed(committed_horde: Horde, lapses: bo
 
 
 @pytest.mark.spec("SIG-16")
-def test_is_not_published_again_by_the_jobs_still_in_flight(committed_horde: Horde) -> None:
+@pytest.mark.parametrize("given_up", [0, 3])
+def test_is_not_published_again_by_the_jobs_still_in_flight(committed_horde: Horde, given_up: int) -> None:
     request_id, generation_id = committed_horde.in_flight()
-    one_value("UPDATE waiting_prompts SET faulted = true RETURNING 1")
+    one_value("UPDATE waiting_prompts SET faulted = true, faulted_jobs = %s RETURNING 1", [given_up])
 
     with listening(request_id) as heard:
         committed_horde.fault(generation_id)

@@ -1,4 +1,4 @@
-"""Faults, refusals, replies and pops of one request at once: it is faulted once, and nothing of it goes out after."""
+"""Faults, replies and pops of one request at once: it is faulted once, and nothing of it goes out after."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,14 +9,12 @@ from billing_app.selectors import ledger
 from hordechat.infra import clock
 from requests_app.services import faults
 from tests.horde import MODEL, Horde, count_rows, one_value
-from tests.races import PARALLEL, at_once, behind_a_lock_on, codes, slow_writes, watching
+from tests.races import at_once, behind_a_lock_on, codes, slow_writes, watching
 from tests.signals import listening
 from tests.tries import (
-    INVALID,
     NONCONFORMANT,
-    REFUSED,
+    counted,
     counters,
-    record_of,
     refuse,
     strict_in_flight,
 )
@@ -188,57 +186,31 @@ def test_the_third_fault_against_a_cancel(committed_horde: Horde, attempt: int) 
     assert count_rows("queue_rows") == {"queue_rows": 0}
 
 
-@pytest.mark.spec("RFL-06")
-@pytest.mark.parametrize("attempt", range(3))
-def test_many_refusals_leave_the_record_of_one_of_them_whole(committed_horde: Horde, attempt: int) -> None:
-    request_id, generation_id = strict_in_flight(committed_horde)
-    kinds = [list(REFUSED)[number % len(REFUSED)] for number in range(PARALLEL)]
+@pytest.mark.spec("SPD-27", "LSE-23")
+@pytest.mark.parametrize("end", ["a reply", "a renewal"])
+def test_a_sweep_that_comes_too_late_counts_no_abort(committed_horde: Horde, end: str) -> None:
+    request_id, [generation_id] = taken_text(committed_horde, slots=1, taken=1)
+    one_value("UPDATE processing_gens SET over_capacity_at_assignment = true RETURNING 1")
+    late = clock.now() + timedelta(seconds=200)
+    size = {"worker_trusted": "true", "size_bucket": "<=512"}
 
-    answers = at_once(
-        *[lambda rc=rc: committed_horde.reply(generation_id, **REFUSED[rc]) for rc in kinds],
-    )
+    def counts() -> tuple[float, ...]:
+        return (
+            counted("horde_text_gate_shadow_outcomes_total", **size, outcome="completed"),
+            counted("horde_text_gate_shadow_outcomes_total", **size, outcome="aborted"),
+            counted("horde_text_stale_aborts_total", worker_trusted="true", chat="false"),
+        )
 
-    assert codes(answers) == sorted(kinds)
-    messages = {body["rc"]: body["message"] for _, body in answers}
-    reason, rc = record_of(request_id)
-    assert rc is not None
-    assert reason == messages[rc]
-    assert one_value("SELECT chat_refusal_rc FROM processing_gens") == rc
+    completed, aborted, stale = counts()
+    with behind_a_lock_on(request_id) as line:
+        if end == "a reply":
+            line.join(lambda: committed_horde.reply_text(generation_id))
+        sweep = line.join(lambda: faults.abort_lapsed(now=late))
+        if end == "a renewal":
+            one_value("UPDATE processing_gens SET deadline = %s RETURNING 1", [late + timedelta(seconds=1)])
 
-
-@pytest.mark.spec("RFL-09", "RFL-14", "RFL-26")
-@pytest.mark.parametrize("attempt", range(5))
-def test_a_refusal_against_a_fault_is_recorded_as_it_is_counted(committed_horde: Horde, attempt: int) -> None:
-    request_id, generation_id = strict_in_flight(committed_horde)
-
-    refused, fault = at_once(
-        lambda: committed_horde.reply(generation_id, **REFUSED[NONCONFORMANT]),
-        lambda: committed_horde.fault(generation_id, fault_reason="generation_error"),
-    )
-
-    assert fault[0] == 200
-    assert codes([refused])[0] in {NONCONFORMANT, "AbortedGen"}
-    is_recorded = one_value("SELECT chat_refusal_rc FROM processing_gens") == NONCONFORMANT
-    assert counters() == ((0, 0, 1) if is_recorded else (1, 1, 0))
-    assert record_of(request_id)[1] == (NONCONFORMANT if is_recorded else "ChatWorkerFault")
-
-
-@pytest.mark.parametrize("attempt", range(3))
-def test_refusals_replies_and_faults_of_one_job_disturb_none_of_them(committed_horde: Horde, attempt: int) -> None:
-    request_id, generation_id = strict_in_flight(committed_horde)
-
-    answers = at_once(
-        *[lambda: committed_horde.reply(generation_id, **REFUSED[INVALID])] * 5,
-        *[lambda: committed_horde.reply(generation_id, message={"role": "assistant", "content": "{}"})] * 5,
-        *[lambda: committed_horde.fault(generation_id, fault_reason="generation_error")] * 5,
-    )
-
-    ended = codes(answers)
-    assert ended.count("200") == 1
-    assert set(ended) <= {"200", INVALID, "DuplicateGen", "AbortedGen"}
-    is_stored = one_value("SELECT generation IS NOT NULL FROM processing_gens")
-    assert committed_horde.status(request_id)[1]["finished"] == int(is_stored)
-    assert ledger.reconcile().is_sound
+    assert sweep.result() == 0
+    assert counts() == (completed + (end == "a reply"), aborted, stale)
 
 
 @pytest.mark.spec("RFL-26")
