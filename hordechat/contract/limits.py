@@ -7,7 +7,7 @@ MIB = 1024 * KIB
 MAX_CHAT_BODY_BYTES = 36 * MIB
 """A chat submit at every cap at once: 25 MiB of images, base64 included, 1 MiB of text, room for JSON (BDY-01)."""
 MAX_REPLY_BODY_BYTES = 4 * MIB
-"""A reply submit: 1 MiB of content and 1 MiB of reasoning, escaped."""
+"""A reply submit: 1 MiB of content and 1 MiB of reasoning as UTF-8; texts sent as escapes take up to six times that."""
 MAX_BODY_BYTES = 256 * KIB
 """Every other body."""
 MAX_JSON_SEPARATORS = 1_500_000
