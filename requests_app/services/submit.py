@@ -21,6 +21,7 @@ from requests_app.errors import (
 )
 from requests_app.rules import fault_reasons, verification
 from requests_app.rules.length_buckets import bucket_of
+from requests_app.rules.statistics import OTHER_MODELS
 from requests_app.selectors import submit_facts
 from requests_app.selectors.submit_facts import SubmitFacts
 from requests_app.services import fault_record, faults, settlement
@@ -30,8 +31,6 @@ from workers_app.errors import WrongCredentials
 logger = logging.getLogger(__name__)
 
 NOTHING = Decimal(0)
-OTHER_MODEL = "other"
-"""What replies of models the reference does not know are counted under: workers may name what they like."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +83,7 @@ def _take_reply(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetim
         raise _lost(facts, api_key=api_key)
     _tell(facts, "fake" if facts.is_fake else "completed", now, dropped_tool_calls=read.dropped_tool_calls)
     if read.reply.is_empty and not facts.is_fake:
-        metrics.EMPTY_REPLIES.labels(facts.model if reference.find(facts.model) else OTHER_MODEL).inc()
+        metrics.EMPTY_REPLIES.labels(reference.find_listed_name(facts.model) or OTHER_MODELS).inc()
     return reward
 
 
