@@ -81,7 +81,8 @@ def test_both_sides_of_a_deadlock_get_through() -> None:
     run_at_once(lambda: add_to_both("a", 1, 2), lambda: add_to_both("b", 2, 1))
 
     assert totals() == [2, 2]
-    assert len(tries) == 3
+    # A busy machine may let the loser come back before the winner has woken up, and the two meet once more.
+    assert len(tries) >= 3
 
 
 @pytest.mark.usefixtures("counters")
