@@ -97,6 +97,18 @@ def test_a_cancel_of_a_faulted_request_changes_nothing(committed_horde: Horde) -
     assert heard == []
 
 
+def test_a_cancelled_request_is_not_faulted_by_the_jobs_given_up_after(horde: Horde) -> None:
+    request_id = horde.queued_text(params={"n": 4}, models=[MODEL])
+    ids = horde.pop_text(amount=4)[1]["ids"]
+    horde.call("DELETE", f"generate/text/status/{request_id}")
+
+    for generation_id in ids:
+        horde.reply_text(generation_id, "", state="faulted")
+
+    assert standing(horde.text_status(request_id)[1]) == (0, 0, 4, False, True)
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
 class TestABatch:
     """Of a text request several jobs may be given up in one statement."""
 

@@ -11,13 +11,7 @@ from requests_app.services import faults
 from tests.horde import MODEL, Horde, count_rows, one_value
 from tests.races import at_once, behind_a_lock_on, codes, slow_writes, watching
 from tests.signals import listening
-from tests.tries import (
-    NONCONFORMANT,
-    counted,
-    counters,
-    refuse,
-    strict_in_flight,
-)
+from tests.tries import NONCONFORMANT, counted, counters, refuse, strict_in_flight
 
 
 def near_its_limit(horde: Horde) -> str:

@@ -5,14 +5,7 @@ import pytest
 from billing_app.selectors import ledger
 from tests.horde import Horde, one_value
 from tests.races import PARALLEL, at_once, behind_a_lock_on, codes
-from tests.tries import (
-    INVALID,
-    NONCONFORMANT,
-    REFUSED,
-    counters,
-    record_of,
-    strict_in_flight,
-)
+from tests.tries import INVALID, NONCONFORMANT, REFUSED, counters, record_of, strict_in_flight
 
 
 @pytest.mark.parametrize("submit", [{"finish_reason": "tired"}, {"state": "faulted", "fault_reason": "tool_violation"}])
