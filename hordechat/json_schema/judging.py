@@ -16,8 +16,8 @@ from jsonschema.exceptions import UndefinedTypeCheck
 from referencing.exceptions import Unresolvable
 
 from hordechat.contract.limits import MAX_REPLY_NESTING, MIB, SCHEMA_SECONDS
-from requests_app.rules.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.compiler import CompiledSchema, compile_schema
+from hordechat.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
+from hordechat.json_schema.compiler import CompiledSchema, compile_schema
 
 KEPT_BYTES = 32 * MIB
 """What all compiled schemas a process keeps may take."""

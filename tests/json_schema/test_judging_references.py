@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from hordechat.contract.limits import MAX_REPLY_NESTING
-from requests_app.rules.reply_schema import SchemaVerdict, judge, parse_json
-from tests.rules.json_schemas import DRAFTS, NEWEST, Schema
+from hordechat.json_schema.judging import SchemaVerdict, judge, parse_json
+from tests.json_schema.strategies import DRAFTS, NEWEST, Schema
 
 MATCHES, DIFFERS, UNUSABLE = SchemaVerdict.MATCHES, SchemaVerdict.DIFFERS, SchemaVerdict.UNUSABLE
 DRAFT_3, DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020 = DRAFTS
