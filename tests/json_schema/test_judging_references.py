@@ -133,6 +133,13 @@ def test_a_reply_nested_too_deep_for_a_schema_that_uses_itself_differs(nodes: in
     assert judge(TREE, value) is DIFFERS
 
 
+@pytest.mark.parametrize("frames", range(12))
+def test_it_differs_wherever_the_stack_is_full(frames: int) -> None:
+    value = parse_json("[" * MAX_REPLY_NESTING + "]" * MAX_REPLY_NESTING)
+
+    assert below(frames, lambda: judge({"items": {"$ref": "#"}}, value)) is DIFFERS
+
+
 @pytest.mark.parametrize("frames", [0, 100])
 @pytest.mark.parametrize(
     "schema",
