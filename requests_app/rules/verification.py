@@ -13,9 +13,9 @@ from typing import cast
 from hordechat.contract.limits import MAX_REFUSED_VALUE_CHARACTERS
 from hordechat.contract.submit import ChatReply, ChatSubmitInvalid
 from hordechat.contract.vocabulary import Conformance, FinishReason
+from hordechat.json_schema import judging
+from hordechat.json_schema.judging import NotJson, SchemaVerdict
 from requests_app.errors import ChatSubmitNonconformant
-from requests_app.rules import reply_schema
-from requests_app.rules.reply_schema import NotJson, SchemaVerdict
 
 JsonObject = Mapping[str, object]
 
@@ -134,13 +134,13 @@ def _find_other_format(reply: ChatReply, contract: ReplyContract) -> str | None:
     if is_call_alone or not (contract.wants_object or contract.schema is not None):
         return None
     try:
-        value = reply_schema.parse_json(reply.content or "")
+        value = judging.parse_json(reply.content or "")
     except NotJson:
         return "The reply's content is not JSON, as the request's response_format asks."
     if contract.schema is None:
         is_object = isinstance(value, dict)
         return None if is_object else "The reply's content is not a JSON object, as the request's response_format asks."
-    return SCHEMA_FAULTS[reply_schema.judge(contract.schema, value)]
+    return SCHEMA_FAULTS[judging.judge(contract.schema, value)]
 
 
 SCHEMA_FAULTS = {

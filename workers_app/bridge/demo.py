@@ -28,7 +28,7 @@ ANY_OBJECT: JsonValue = {"const": {"demo": LABEL}}
 
 class _Function(BaseModel):
     name: str
-    parameters: JsonValue = True
+    parameters: JsonValue = {}
 
 
 class DemoBackend:

@@ -6,9 +6,9 @@ import pytest
 import regex
 
 from hordechat.contract.limits import MAX_SCHEMA_PATTERN_CHARACTERS, MAX_SCHEMA_PATTERN_STEPS
-from requests_app.rules.json_schema import patterns
-from requests_app.rules.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.patterns import Patterns, read
+from hordechat.json_schema import patterns
+from hordechat.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
+from hordechat.json_schema.patterns import Patterns, read
 from tests.speed import loops_of
 
 

@@ -12,7 +12,7 @@ from math import inf
 
 from jsonschema.validators import Draft202012Validator
 
-from requests_app.rules.json_schema.walk import FAULT, REFERENCES, Keyword, Object, Walk
+from hordechat.json_schema.walk import FAULT, REFERENCES, Keyword, Object, Walk
 
 _INFINITIES = (inf, -inf)
 """What JSON has no word for, and yet `1e999` is read as."""

@@ -14,8 +14,8 @@ from jsonschema import TypeChecker
 from referencing import Specification
 from referencing.jsonschema import Schema, lookup_recursive_ref
 
-from requests_app.rules.json_schema.bounds import Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.patterns import Patterns
+from hordechat.json_schema.bounds import Stopwatch, UnusableSchema
+from hordechat.json_schema.patterns import Patterns
 
 if TYPE_CHECKING:
     # The package has no public name for the type of what `Registry.resolver` returns.

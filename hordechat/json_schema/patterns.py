@@ -13,7 +13,7 @@ from threading import BoundedSemaphore
 import regex
 
 from hordechat.contract.limits import MAX_SCHEMA_PATTERN_CHARACTERS, MAX_SCHEMA_PATTERN_STEPS
-from requests_app.rules.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
+from hordechat.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
 
 STEP_BYTES = 1500
 """What a step takes in memory at most; it takes about a microsecond to make."""

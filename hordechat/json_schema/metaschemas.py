@@ -12,10 +12,10 @@ from jsonschema.validators import Draft202012Validator
 from jsonschema_specifications import REGISTRY
 from referencing import Registry
 
-from requests_app.rules.json_schema.bounds import Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.dialects import DIALECTS
-from requests_app.rules.json_schema.patterns import Patterns
-from requests_app.rules.json_schema.walk import Dialect, Judgement, Object, Walk
+from hordechat.json_schema.bounds import Stopwatch, UnusableSchema
+from hordechat.json_schema.dialects import DIALECTS
+from hordechat.json_schema.patterns import Patterns
+from hordechat.json_schema.walk import Dialect, Judgement, Object, Walk
 
 _DEFINITIONS = ("definitions", "$defs")
 _patterns = Patterns()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hordechat.contract.limits import MAX_REPLY_NESTING
-from requests_app.rules.reply_schema import NotJson, parse_json
-from tests.rules.json_schemas import nest
+from hordechat.json_schema.judging import NotJson, parse_json
+from tests.json_schema.strategies import nest
 
 
 @pytest.mark.parametrize(

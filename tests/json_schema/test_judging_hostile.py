@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from requests_app.rules import reply_schema
-from requests_app.rules.reply_schema import SchemaVerdict, judge
-from tests.rules.json_schemas import DRAFTS, Schema, nest
+from hordechat.json_schema import judging
+from hordechat.json_schema.judging import SchemaVerdict, judge
+from tests.json_schema.strategies import DRAFTS, Schema, nest
 from tests.speed import cpu_seconds_of, loops_of
 
 MATCHES, DIFFERS, UNUSABLE = SchemaVerdict.MATCHES, SchemaVerdict.DIFFERS, SchemaVerdict.UNUSABLE
@@ -155,7 +155,7 @@ def test_much_is_judged_in_little_time(
     verdicts = set()
 
     def judge_anew() -> None:
-        monkeypatch.setattr(reply_schema, "_shelf", reply_schema._Shelf())
+        monkeypatch.setattr(judging, "_shelf", judging._Shelf())
         verdicts.add(judge(schema, value, seconds=60))
 
     loops = loops_of(judge_anew, enough=most_loops)

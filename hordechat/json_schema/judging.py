@@ -6,7 +6,8 @@ bounds, in any thread, with nothing but a verdict.
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from itertools import chain
 from threading import Lock
@@ -16,8 +17,8 @@ from jsonschema.exceptions import UndefinedTypeCheck
 from referencing.exceptions import Unresolvable
 
 from hordechat.contract.limits import MAX_REPLY_NESTING, MIB, SCHEMA_SECONDS
-from requests_app.rules.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.compiler import CompiledSchema, compile_schema
+from hordechat.json_schema.bounds import OutOfBounds, Stopwatch, UnusableSchema
+from hordechat.json_schema.compiler import CompiledSchema, compile_schema
 
 KEPT_BYTES = 32 * MIB
 """What all compiled schemas a process keeps may take."""
@@ -72,18 +73,35 @@ def judge(schema: Mapping[str, object], value: object, *, seconds: float = SCHEM
     """
     stopwatch = Stopwatch(seconds)
     try:
-        compiled = _find_compiled(schema, stopwatch)
+        with _raising_panics():
+            compiled = _find_compiled(schema, stopwatch)
     except (*_FAULTS, RecursionError):
         return SchemaVerdict.UNUSABLE
     if compiled is SchemaVerdict.UNUSABLE:
         return compiled
     try:
-        is_valid = compiled.start(stopwatch).is_valid(value)
+        with _raising_panics():
+            is_valid = compiled.start(stopwatch).is_valid(value)
     except RecursionError:
         return SchemaVerdict.DIFFERS if _nests_deeper(value, ALWAYS_JUDGED_NESTING) else SchemaVerdict.UNUSABLE
     except _FAULTS:
         return SchemaVerdict.UNUSABLE
     return SchemaVerdict.MATCHES if is_valid else SchemaVerdict.DIFFERS
+
+
+@contextmanager
+def _raising_panics() -> Iterator[None]:
+    """Raise as `RecursionError` what the maps that references are looked up in make of a full stack.
+
+    They are written in Rust, and their panic is a `BaseException`, which would end more than a judgement.
+    """
+    try:
+        yield
+    except BaseException as error:
+        # There is no module the class could be imported from.
+        if type(error).__name__ == "PanicException":
+            raise RecursionError from error
+        raise
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from hordechat.contract.limits import MAX_REPLY_NESTING
-from requests_app.rules.reply_schema import SchemaVerdict, judge, parse_json
-from tests.rules.json_schemas import DRAFTS, NEWEST, Schema
+from hordechat.json_schema.judging import SchemaVerdict, judge, parse_json
+from tests.json_schema.strategies import DRAFTS, NEWEST, Schema
 
 MATCHES, DIFFERS, UNUSABLE = SchemaVerdict.MATCHES, SchemaVerdict.DIFFERS, SchemaVerdict.UNUSABLE
 DRAFT_3, DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020 = DRAFTS
@@ -131,6 +131,13 @@ def test_a_reply_nested_too_deep_for_a_schema_that_uses_itself_differs(nodes: in
     value = parse_json('{"name":"x","next":' * nodes + "null" + "}" * nodes)
 
     assert judge(TREE, value) is DIFFERS
+
+
+@pytest.mark.parametrize("frames", range(12))
+def test_it_differs_wherever_the_stack_is_full(frames: int) -> None:
+    value = parse_json("[" * MAX_REPLY_NESTING + "]" * MAX_REPLY_NESTING)
+
+    assert below(frames, lambda: judge({"items": {"$ref": "#"}}, value)) is DIFFERS
 
 
 @pytest.mark.parametrize("frames", [0, 100])

@@ -9,9 +9,9 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from requests_app.rules import reply_schema
-from requests_app.rules.reply_schema import SchemaVerdict, judge
-from tests.rules.json_schemas import DRAFTS, NEWEST, VALUES, Schema, nest, schemas
+from hordechat.json_schema import judging
+from hordechat.json_schema.judging import SchemaVerdict, judge
+from tests.json_schema.strategies import DRAFTS, NEWEST, VALUES, Schema, nest, schemas
 
 MATCHES, DIFFERS, UNUSABLE = SchemaVerdict.MATCHES, SchemaVerdict.DIFFERS, SchemaVerdict.UNUSABLE
 DRAFT_3, DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020 = DRAFTS
@@ -268,9 +268,9 @@ def test_a_schema_is_what_it_was_when_it_is_changed_afterwards() -> None:
 
 
 def test_keeps_the_schemas_used_last_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_schema, "KEPT_BYTES", 10)
-    monkeypatch.setattr(reply_schema, "MOST_KEPT_BYTES_OF_ONE", 5)
-    shelf = reply_schema._Shelf()
+    monkeypatch.setattr(judging, "KEPT_BYTES", 10)
+    monkeypatch.setattr(judging, "MOST_KEPT_BYTES_OF_ONE", 5)
+    shelf = judging._Shelf()
 
     for text in ("1111", "2222", "1111", "333333"):
         shelf.keep(text, SchemaVerdict.UNUSABLE)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from referencing import Registry
 from referencing.jsonschema import Schema
 
-from requests_app.rules.json_schema.bounds import Stopwatch, UnusableSchema
-from requests_app.rules.json_schema.dialects import DIALECTS, get_dialect
-from requests_app.rules.json_schema.metaschemas import list_patterns
-from requests_app.rules.json_schema.patterns import STEP_BYTES, Patterns
-from requests_app.rules.json_schema.walk import REFERENCES, Dialect, Judgement, Object, Walk
+from hordechat.json_schema.bounds import Stopwatch, UnusableSchema
+from hordechat.json_schema.dialects import DIALECTS, get_dialect
+from hordechat.json_schema.metaschemas import list_patterns
+from hordechat.json_schema.patterns import STEP_BYTES, Patterns
+from hordechat.json_schema.walk import REFERENCES, Dialect, Judgement, Object, Walk
 
 CHARACTER_BYTES = 50
 """What a character of a schema's JSON becomes in memory at most, as in `[],` or `{"$id":"a"},`."""

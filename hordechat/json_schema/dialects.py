@@ -12,8 +12,8 @@ from jsonschema.validators import (
 )
 from referencing.jsonschema import DRAFT3, DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
 
-from requests_app.rules.json_schema.keywords import BOUNDED, BOUNDED_DRAFT3
-from requests_app.rules.json_schema.walk import Dialect, Object, find_dialect
+from hordechat.json_schema.keywords import BOUNDED, BOUNDED_DRAFT3
+from hordechat.json_schema.walk import Dialect, Object, find_dialect
 
 _DRAFT_3 = "http://json-schema.org/draft-03/schema"
 _DRAFT_4 = "http://json-schema.org/draft-04/schema"
