@@ -52,7 +52,10 @@ class Readiness:
 
 
 def get(*, now: datetime) -> Readiness:
-    """Look at everything this node depends on, and set the instruments of it; each look is bounded in time."""
+    """Look at everything this node depends on, and set the instruments of it.
+
+    Each look is bounded in time, but that a database which neither answers nor refuses is waited for.
+    """
     is_redis_reachable = bool(redis.best_effort("readiness", lambda: redis.marks().ping()))
     runs = beat_marks.seconds_since_last_runs(BEAT_TASKS, now=now.timestamp())
     for task, seconds in runs.items():
