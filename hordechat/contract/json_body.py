@@ -1,13 +1,21 @@
 """A body's bytes as a JSON object: strict, bounded before it is parsed, and without what the database cannot hold."""
 
-import json
+import re
 from dataclasses import dataclass
 
 import orjson
 
 from hordechat.contract.limits import MAX_JSON_SEPARATORS
 from hordechat.contract.refusals import BadRequest, NulByteInPayload
-from hordechat.contract.text import holds_nul
+from hordechat.contract.text import REPLACEMENT, holds_nul
+
+# Only an escape can spell half of a surrogate pair: raw bytes of one are no UTF-8.
+_HALF_PAIR = re.compile(
+    rb"""(?x)
+      \\u (?i: d[89ab][0-9a-f]{2} ) (?! \\u (?i: d[c-f][0-9a-f]{2} ) )
+    | (?<! \\u (?i: d[89ab][0-9a-f]{2} ) ) \\u (?i: d[c-f][0-9a-f]{2} )
+    """
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,22 +37,19 @@ def parse_reply(body: bytes) -> ReplyObject:
     try:
         return ReplyObject(values=parse_object(body, refuse_nul=False), holds_half_pairs=False)
     except BadRequest:
-        repaired = _replace_half_pairs(body)
-        if repaired is None:
+        repaired, halves = _replace_half_pairs(body)
+        if not halves:
             raise
     return ReplyObject(values=parse_object(repaired, refuse_nul=False), holds_half_pairs=True)
 
 
-def _replace_half_pairs(body: bytes) -> bytes | None:
-    """Return the same JSON with halves of surrogate pairs replaced, or None where something else is wrong with it."""
-    # Only an escape can spell one: raw bytes of one are no UTF-8.
-    if b"\\ud" not in body.lower():
-        return None
-    try:
-        text = json.dumps(json.loads(body), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return None
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+def _replace_half_pairs(body: bytes) -> tuple[bytes, int]:
+    """Return the same JSON with halves of surrogate pairs replaced, and how many they were.
+
+    The body is not parsed for it: another parser would take what this one has its bounds against.
+    """
+    # Once escaped backslashes are spelled otherwise, every backslash begins an escape.
+    return _HALF_PAIR.subn(REPLACEMENT.encode(), body.replace(rb"\\", rb"\u005c"))
 
 
 def parse_object(body: bytes, *, refuse_nul: bool = True) -> dict[str, object]:

@@ -52,9 +52,15 @@ class Readiness:
 
 
 def get(*, now: datetime) -> Readiness:
-    """Look at everything this node depends on; each look is bounded in time."""
+    """Look at everything this node depends on, and set the instruments of it.
+
+    Each look is bounded in time, but that a database which neither answers nor refuses is waited for.
+    """
     is_redis_reachable = bool(redis.best_effort("readiness", lambda: redis.marks().ping()))
     runs = beat_marks.seconds_since_last_runs(BEAT_TASKS, now=now.timestamp())
+    for task, seconds in runs.items():
+        if seconds is not None:
+            metrics.BEAT_LAST_RUN.labels(task).set(now.timestamp() - seconds)
     return Readiness(
         backlog=_find_backlog(now=now), is_redis_reachable=is_redis_reachable, seconds_since_last_runs=runs
     )

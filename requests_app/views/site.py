@@ -67,5 +67,6 @@ def ready(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 
 @require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    """Show this machine's instruments to Prometheus."""
+    """Show this machine's instruments to Prometheus, and beat's tasks as they stand, wherever they run."""
+    readiness.get(now=clock.now())
     return HttpResponse(metrics.exposition(), content_type="text/plain; version=0.0.4; charset=utf-8")

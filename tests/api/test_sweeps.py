@@ -1,11 +1,12 @@
 """What beat does about overdue work, one bounded batch a run."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
 from hordechat.celery import BEAT_SCHEDULE, app
-from hordechat.infra import beat_marks, clock
+from hordechat.infra import beat_marks, clock, redis
 from requests_app import tasks
 from requests_app.selectors import readiness
 from requests_app.services import expiry, faults
@@ -147,3 +148,16 @@ def test_readiness_shows_runs_and_backlog(horde: Horde) -> None:
     assert report["status"] == "ok"
     assert report["beat"]["abort_lapsed_leases"]["backlog"] == 1  # type: ignore[index]
     assert report["beat"]["expire_requests"]["seconds_since_last_run"] < 5  # type: ignore[index]
+
+
+def test_metrics_show_what_readiness_does_though_nobody_asked_for_it(horde: Horde) -> None:
+    horde.in_flight()
+    one_value("UPDATE processing_gens SET deadline = now() - interval '1 s' RETURNING 1")
+    # A Celery on another machine shares the mark in Redis and no instruments.
+    redis.marks().hset(beat_marks.KEY, "lapse_holds", str(clock.now().timestamp() - 1000))
+
+    shown = horde.http.get("/metrics").content.decode()
+
+    assert 'horde_beat_backlog{task="abort_lapsed_leases"} 1.0' in shown
+    [ran_at] = re.findall(r'^horde_beat_last_run_timestamp_seconds{task="lapse_holds"} (\S+)$', shown, re.MULTILINE)
+    assert 999 < clock.now().timestamp() - float(ran_at) < 1060

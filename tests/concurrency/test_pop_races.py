@@ -13,8 +13,8 @@ from billing_app.selectors import ledger
 from hordechat.contract.limits import MAX_WORKERS
 from requests_app.models import QueueRow, Request
 from requests_app.rules import queue_order
-from tests.horde import MODEL, Horde, one_value
-from tests.races import at_once, behind_a_lock_on
+from tests.horde import MODEL, Horde, make_person, one_value
+from tests.races import another_connection, at_once, behind_a_lock_on, without_waiting
 
 CONNECTIONS = 16
 REQUESTS = 500
@@ -95,6 +95,21 @@ def test_a_batch_takes_slots_that_came_back_while_it_waited(committed_horde: Hor
     assert (status, len(body["ids"])) == (200, 3)
     assert one_value("SELECT n FROM waiting_prompts") == 0
     assert one_value("SELECT count(*) FROM queue_rows") == 0
+
+
+def test_a_paused_worker_gets_no_copy_of_a_request_that_is_being_deleted(committed_horde: Horde) -> None:
+    committed_horde.pop()
+    stranger = make_person("stranger")
+    committed_horde.pop(name="paused worker", api_key=stranger.api_key)
+    one_value("UPDATE workers SET paused = true WHERE name = 'paused worker' RETURNING 1")
+    request_id = committed_horde.queued()
+
+    with another_connection() as other, other.transaction():
+        other.execute("DELETE FROM queue_rows WHERE request_id = %s", [request_id])
+        other.execute("DELETE FROM waiting_prompts WHERE id = %s", [request_id])
+        answer = without_waiting(lambda: committed_horde.pop(name="paused worker", api_key=stranger.api_key))
+
+    assert (answer[0], answer[1]["id"]) == (200, None)
 
 
 def test_pops_at_the_same_moment_are_rewarded_once(committed_horde: Horde) -> None:

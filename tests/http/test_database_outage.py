@@ -43,7 +43,7 @@ def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(sit
         try:
             answer = site.send("GET", STATUS)
             ready = site.send("GET", "/healthz/ready")
-            alive = [site.send("GET", path).status for path in ("/healthz/live", HEARTBEAT)]
+            alive = [site.send("GET", path).status for path in ("/healthz/live", HEARTBEAT, "/metrics")]
             relayed = site.send("GET", HEARTBEAT, headers=RELAYED)
         finally:
             connection.execute(closing.format(sql.Identifier(name), sql.SQL("true")))
@@ -54,6 +54,6 @@ def test_without_a_database_every_route_that_needs_it_says_when_to_come_back(sit
     assert refusal(answer) == (503, "ServiceUnavailable")
     assert answer.headers["Retry-After"] == "2"
     assert (ready.status, ready.json["database"]) == (503, "unreachable")
-    assert alive == [200, 200]
+    assert alive == [200, 200, 200]
     assert relayed.status == 200, "no passkey is known while none can be read"
     assert refusal(site.send("GET", STATUS)) == (404, "RequestNotFound")

@@ -1,6 +1,7 @@
 -- fake: make a generation that stands for no slot, of a request that goes on waiting, and return what its payload is made of.
--- No row comes back when the request stopped waiting. Nothing is locked: whoever takes the request meanwhile is not
--- disturbed. Raw because it is one statement. Served by the primary key.
+-- No row comes back when the request stopped waiting, or is being deleted. The lock is the one its foreign key takes at the
+-- end anyway, and against deletion alone: whoever takes the request meanwhile is not disturbed.
+-- Raw because it is one statement. Served by the primary key.
 WITH request AS (
     SELECT id, n, is_chat, models, created, prompt, params, messages, chat_extras, max_length, max_context_length
       FROM waiting_prompts
@@ -9,6 +10,7 @@ WITH request AS (
        AND active
        AND NOT faulted
        AND expiry > %(now)s
+       FOR KEY SHARE SKIP LOCKED
 ),
 made AS (
     INSERT INTO processing_gens (
