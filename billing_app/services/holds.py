@@ -1,11 +1,11 @@
 """The one writer of holds: kudos reserved for a cost not known yet, and each hold's one end.
 
-`place`, `settle` and `void` are parts: they run in the transaction of what causes them, and lock accounts, which come
-last in the lock order. A request that is refused after its hold was placed rolls the hold back with everything else, or
-voids it. `lapse_batch` is the beat task's use case, for holds nobody ended.
+`place`, `settle`, `end` and `void` are parts: they run in the transaction of what causes them, and lock accounts, which
+come last in the lock order. A request that is refused after its hold was placed rolls the hold back with everything
+else, or voids it. `lapse_batch` is the beat task's use case, for holds nobody ended.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -112,9 +112,8 @@ def settle(*, key: str, kudos: Decimal, transfers: Sequence[NewTransfer], now: d
     if not is_amount(kudos):
         raise ValueError(f"A hold is settled by whole hundredths, not {kudos}.")
     ended = _resolve(
-        [key],
+        {key: kudos},
         resolution=HoldResolution.SETTLED,
-        settled_kudos=kudos,
         further_accounts=[
             int(account)
             for transfer in transfers
@@ -132,10 +131,19 @@ def void(*, keys: Collection[str], now: datetime) -> frozenset[str]:
 
     Keys without a hold, and holds that were ended before, are passed over. Call this once in a transaction.
     """
-    assert connection.in_atomic_block, "a hold is voided in the transaction of what ends its cause"
-    if not keys:
+    return end(charged=dict.fromkeys(keys, NOTHING), now=now)
+
+
+def end(*, charged: Mapping[str, Decimal], now: datetime) -> frozenset[str]:
+    """End some holds by what was charged of each while it was open: settled by that, or voided where it was nothing.
+
+    Returns the keys this call ended. Keys without a hold, and holds that were ended before, are passed over. Call this
+    once in a transaction.
+    """
+    assert connection.in_atomic_block, "a hold ends in the transaction of what ends its cause"
+    if not charged:
         return frozenset()
-    return frozenset(hold.key for hold in _resolve(list(keys), resolution=HoldResolution.VOIDED, now=now))
+    return frozenset(hold.key for hold in _resolve(charged, resolution=HoldResolution.VOIDED, now=now))
 
 
 def lapse_all(*, now: datetime) -> int:
@@ -154,25 +162,25 @@ def lapse_batch(*, now: datetime, limit: int = LAPSE_BATCH_ROWS) -> int:
             return 0
         # An expiry never moves, so what was found without a lock is still overdue, unless it was resolved meanwhile.
         overdue = holds.list_overdue(now=now, limit=limit)
-        lapsed = _resolve(overdue, resolution=HoldResolution.LAPSED, now=now) if overdue else []
+        lapsed = _resolve(dict.fromkeys(overdue, NOTHING), resolution=HoldResolution.LAPSED, now=now) if overdue else []
     metrics.LAPSED_HOLDS.inc(len(lapsed))
     return len(lapsed)
 
 
 def _resolve(
-    keys: Sequence[str],
+    charged: Mapping[str, Decimal],
     *,
     resolution: HoldResolution,
     now: datetime,
-    settled_kudos: Decimal = NOTHING,
     further_accounts: Sequence[int] = (),
 ) -> list[Resolved]:
     return sql.fetch_all(
         sql.load(__file__, "resolve_holds.sql"),
         {
-            "keys": list(keys),
+            "keys": list(charged),
+            "charged": list(charged.values()),
+            "settled": HoldResolution.SETTLED.value,
             "resolution": resolution.value,
-            "settled_kudos": settled_kudos,
             "further_accounts": list(further_accounts),
             "now": now,
         },

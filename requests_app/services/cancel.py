@@ -18,7 +18,7 @@ from requests_app.errors import RequestNotFound
 from requests_app.selectors import progress, status, waiting
 from requests_app.services import completion_signal, upfront
 
-ABORT_PAGE_ROWS = 200
+CANCEL_PAGE_ROWS = 200
 
 Status = TypeVar("Status", bound=RequestStatus)
 
@@ -41,16 +41,16 @@ def cancel_text(*, request_id: UUID, now: datetime) -> TextStatus:
     return _cancel(request_id, lambda: status.find_text(request_id=request_id, now=now), is_chat=False, now=now)
 
 
-def abort_all_waiting(*, now: datetime, tell: Callable[[int], None]) -> int:
+def cancel_all_waiting(*, now: datetime, tell: Callable[[int], None]) -> int:
     """Cancel every request that waits for work, each in a transaction of its own, and return how many they were.
 
     `tell` hears the number so far, page by page. What is in flight goes on; a call that was stopped can be repeated.
     """
-    aborted = 0
-    while page := waiting.list_first(limit=ABORT_PAGE_ROWS):
-        aborted += sum(_claim(request.id, is_chat=request.is_chat, now=now) for request in page)
-        tell(aborted)
-    return aborted
+    cancelled = 0
+    while page := waiting.list_first(limit=CANCEL_PAGE_ROWS):
+        cancelled += sum(_claim(request.id, is_chat=request.is_chat, now=now) for request in page)
+        tell(cancelled)
+    return cancelled
 
 
 def _cancel(request_id: UUID, find: Callable[[], Status | None], *, is_chat: bool, now: datetime) -> Status:

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from uuid import UUID
 
 from django.db import transaction
 
-from billing_app.services import holds
 from hordechat.contract.vocabulary import CompletionEvent
 from hordechat.infra import advisory_locks, batches, metrics, sql
 from hordechat.infra.transactions import retry_on_conflict
-from requests_app.rules.progress import Progress
+from requests_app.rules.progress import Progress, Spending
 from requests_app.services import completion_signal, upfront
 
 EXPIRY_BATCH_ROWS = 500
@@ -25,32 +23,13 @@ class Locked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expired:
+class Expired(Progress, Spending):
     """The row of `expire.sql`: a request that is gone."""
 
     id: UUID
     is_chat: bool
-    jobs: int
-    waiting: int
-    is_faulted: bool
-    is_cancelled: bool
     fault_reason: str | None
     fault_rc: str | None
-    upfront_kudos: Decimal | None
-    in_flight: int
-    stored: int
-
-    @property
-    def progress(self) -> Progress:
-        """How far the request had come."""
-        return Progress(
-            jobs=self.jobs,
-            waiting=self.waiting,
-            in_flight=self.in_flight,
-            stored=self.stored,
-            is_faulted=self.is_faulted,
-            is_cancelled=self.is_cancelled,
-        )
 
 
 def expire_all(*, now: datetime) -> int:
@@ -72,7 +51,7 @@ def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
         request_ids = [row.id for row in locked]
         expired = sql.fetch_all(sql.load(__file__, "expire.sql"), {"request_ids": request_ids}, Expired)
         for request in expired:
-            if request.is_chat and not request.progress.is_done:
+            if request.is_chat and not request.is_done:
                 completion_signal.publish_after_commit(
                     request.id,
                     CompletionEvent.FAULTED,
@@ -81,10 +60,8 @@ def expire_batch(*, now: datetime, limit: int = EXPIRY_BATCH_ROWS) -> int:
                     fault_rc=request.fault_rc,
                 )
         # Accounts come last in the lock order. A hold that ended with its request is passed over.
-        holds.void(
-            keys=[upfront.hold_key(request.id) for request in expired if request.upfront_kudos is not None], now=now
-        )
+        upfront.release_all({request.id: request for request in expired}, now=now)
     for request in expired:
-        outcome = "done" if request.progress.is_done else "unanswered"
+        outcome = "done" if request.is_done else "unanswered"
         metrics.EXPIRED_REQUESTS.labels(str(request.is_chat).lower(), outcome).inc()
     return len(expired)

@@ -49,7 +49,7 @@ class GivenBack:
 def give_back(*, request_id: UUID, generation_id: UUID, now: datetime) -> bool:
     """Fault one pending generation, and return its slot or fault its request; return whether this call did it."""
     with transaction.atomic(durable=True):
-        return bool(_give_back([request_id], [generation_id], now=now, lapsed_at=None))
+        return bool(_give_back_all([request_id], [generation_id], now=now, lapsed_at=None))
 
 
 def abort_all_lapsed(*, now: datetime) -> int:
@@ -67,7 +67,7 @@ def abort_lapsed(*, now: datetime, limit: int = SWEEP_BATCH_ROWS) -> int:
         if not advisory_locks.try_lock("abort lapsed leases"):
             return 0
         found = {generation.id: generation for generation in lapsed.list_generations(now=now, limit=limit)}
-        aborted = _give_back(
+        aborted = _give_back_all(
             sorted({generation.request_id for generation in found.values()}), list(found), now=now, lapsed_at=now
         )
     _count_aborts([found[row.generation_id] for row in aborted])
@@ -82,7 +82,7 @@ def _count_aborts(aborted: Collection[LapsedGeneration]) -> None:
             metrics.GATE_SHADOW_OUTCOMES.labels(trust, bucket_of(generation.max_length), "aborted").inc()
 
 
-def _give_back(
+def _give_back_all(
     request_ids: list[UUID], generation_ids: list[UUID], *, now: datetime, lapsed_at: datetime | None
 ) -> list[GivenBack]:
     given_back = sql.fetch_all(

@@ -91,7 +91,9 @@ def _store(reply: Reply, *, facts: SubmitFacts, settlement: Settlement, now: dat
         )
         if not won:
             return False
-        found = _signal(facts)
+        found = progress.find(request_id=facts.request_id)
+        assert found is not None, "the request's row is locked by this transaction"
+        _announce(facts, found)
         _post(_transfers(settlement, facts), facts=facts, found=found, now=now)
         if facts.shared_key_id is not None:
             spending.charge_shared_key(shared_key_id=facts.shared_key_id, kudos=settlement.charge)
@@ -151,12 +153,10 @@ def _transfers(settlement: Settlement, facts: SubmitFacts) -> list[NewTransfer]:
     ]
 
 
-def _signal(facts: SubmitFacts) -> RequestProgress:
-    """Return how far the request is, under its lock; of chat announce the generation, and the end if this was it."""
-    found = progress.find(request_id=facts.request_id)
-    assert found is not None, "the request's row is locked by this transaction"
-    if facts.is_chat:
-        completion_signal.publish_after_commit(facts.request_id, CompletionEvent.GENERATION, generations=found.stored)
-        if found.is_done and not found.is_faulted:
-            completion_signal.publish_after_commit(facts.request_id, CompletionEvent.DONE, generations=found.stored)
-    return found
+def _announce(facts: SubmitFacts, found: RequestProgress) -> None:
+    """Tell who waits for a chat request of the generation, and of the end if this was it."""
+    if not facts.is_chat:
+        return
+    completion_signal.publish_after_commit(facts.request_id, CompletionEvent.GENERATION, generations=found.stored)
+    if found.is_done and not found.is_faulted:
+        completion_signal.publish_after_commit(facts.request_id, CompletionEvent.DONE, generations=found.stored)

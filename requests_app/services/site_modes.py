@@ -9,13 +9,13 @@ from requests_app.services import cancel
 THE_ONE_ROW = 1
 
 
-def abort_for_maintenance(*, now: datetime, tell: Callable[[int], None]) -> int:
+def cancel_for_maintenance(*, now: datetime, tell: Callable[[int], None]) -> int:
     """Refuse new requests from now on and cancel those that wait; return how many they were (SIG-13).
 
     A submission that was past its checks when the switch was thrown may still be queued: a second call finds it.
     """
     set_maintenance(is_on=True)
-    return cancel.abort_all_waiting(now=now, tell=tell)
+    return cancel.cancel_all_waiting(now=now, tell=tell)
 
 
 def set_maintenance(*, is_on: bool) -> None:

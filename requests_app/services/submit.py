@@ -52,10 +52,10 @@ def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
         ChatSubmitNonconformant: the reply does not keep what its strict request asks for.
     """
     facts = _get_facts(api_key=api_key, body=body)
-    return _give_back(body, facts, api_key, now) if body.is_fault else _take_reply(body, facts, api_key, now)
+    return _take_fault(body, facts, api_key, now) if body.is_fault else _take_reply(body, facts, api_key, now)
 
 
-def _give_back(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetime) -> Decimal:
+def _take_fault(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetime) -> Decimal:
     if facts.is_chat:
         # Before all that may refuse: a fault that is sent again counts again (WFR-22).
         metrics.CHAT_WORKER_FAULTS.labels(fault_reasons.label_of(body.fault_reason), facts.trust_label).inc()

@@ -1,5 +1,6 @@
-"""What is held for a request is free again once it is faulted; what is in flight may still be stored, and is paid."""
+"""What is held for a request is free again once it is faulted or gone; what is in flight may still be stored and paid."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,7 @@ from pytest_django import Settings
 
 from billing_app.selectors import ledger
 from hordechat.infra import clock
-from requests_app.services import faults
+from requests_app.services import expiry, faults
 from tests.horde import MODEL, Horde, count_rows, one_value
 from tests.signals import listening
 from tests.tries import FAMILIES, lapse, standing, sweep
@@ -108,3 +109,21 @@ def test_ends_without_a_word_of_done_when_the_last_job_in_flight_is_stored(commi
     assert heard == [{"id": request_id, "event": "generation", "generations": 1}]
     shown = committed_horde.status(request_id)[1]
     assert (shown["faulted"], shown["finished"]) == (True, 1)
+
+
+def test_is_settled_by_what_was_charged_where_the_request_expires_instead(horde: Horde) -> None:
+    take: dict[str, Any] = {"max_length": 1024, "amount": 1}
+    horde.pop_text(**take)
+    request_id = horde.queued_text(params={"n": 2, "max_length": 512}, models=[MODEL])
+    horde.queued_text(params={"n": 2, "max_length": 512}, models=[MODEL])
+    horde.reply_text(horde.pop_text(**take)[1]["id"], "x" * 400)
+    charged = Decimal(str(horde.text_status(request_id)[1]["kudos"])) - 1
+
+    assert expiry.expire_batch(now=clock.now() + timedelta(hours=1)) == 2
+
+    assert held(horde) == 0
+    assert one_value("SELECT array_agg((resolution, settled_kudos)::text ORDER BY id) FROM holds") == [
+        f"(settled,{charged})",
+        "(voided,0.00)",
+    ]
+    assert ledger.reconcile().is_sound

@@ -184,9 +184,9 @@ def the_third_lapsed_lease(horde: Horde) -> Prepared:
     return request_id, lambda: faults.abort_lapsed(now=clock.now()) == 1
 
 
-def an_abort_for_maintenance(horde: Horde) -> Prepared:
+def a_cancel_for_maintenance(horde: Horde) -> Prepared:
     request_id = horde.queued()
-    return request_id, lambda: site_modes.abort_for_maintenance(now=clock.now(), tell=lambda _: None) == 1
+    return request_id, lambda: site_modes.cancel_for_maintenance(now=clock.now(), tell=lambda _: None) == 1
 
 
 def an_expiry(horde: Horde) -> Prepared:
@@ -202,7 +202,7 @@ def an_expiry(horde: Horde) -> Prepared:
         (a_cancel, {"done": True, "waiting": 0, "faulted": False}),
         (the_third_fault, {"done": True, "faulted": True, "restarted": 1}),
         (the_third_lapsed_lease, {"done": True, "faulted": True, "restarted": 1}),
-        (an_abort_for_maintenance, {"done": True, "waiting": 0, "faulted": False}),
+        (a_cancel_for_maintenance, {"done": True, "waiting": 0, "faulted": False}),
         (an_expiry, {"rc": "RequestNotFound"}),
     ],
 )

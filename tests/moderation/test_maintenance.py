@@ -38,9 +38,9 @@ def test_it_is_switched_on_and_off_and_shown() -> None:
     assert run("status") == OFF
     assert [run("on"), run("on"), run("status")] == [ON, ON, ON]
     assert modes.is_in_maintenance()
-    assert json.loads(run("status", "--json")) == {"maintenance": True, "aborted": 0}
+    assert json.loads(run("status", "--json")) == {"maintenance": True, "cancelled": 0}
     assert [run("off"), run("off"), run("status")] == [OFF, OFF, OFF]
-    assert json.loads(run("off", "--json")) == {"maintenance": False, "aborted": 0}
+    assert json.loads(run("off", "--json")) == {"maintenance": False, "cancelled": 0}
     assert SiteMode.objects.count() == 1
 
 
@@ -62,7 +62,7 @@ def test_it_may_be_switched_by_many_at_once() -> None:
 
 
 class TestTheAbort:
-    """`on --abort-waiting` cancels what nobody has taken yet; what workers have in hand is finished and paid."""
+    """`on --cancel-waiting` cancels what nobody has taken yet; what workers have in hand is finished and paid."""
 
     @pytest.mark.spec("SIG-13")
     def test_tells_each_waiting_chat_request_once_that_it_is_cancelled(self, committed_horde: Horde) -> None:
@@ -71,8 +71,8 @@ class TestTheAbort:
 
         with ExitStack() as stack:
             heard = [stack.enter_context(listening(request_id)) for request_id in ids]
-            assert run("on", "--abort-waiting") == ON + "3 waiting requests were cancelled.\n"
-            assert run("on", "--abort-waiting") == ON + "0 waiting requests were cancelled.\n"
+            assert run("on", "--cancel-waiting") == ON + "3 waiting requests were cancelled.\n"
+            assert run("on", "--cancel-waiting") == ON + "0 waiting requests were cancelled.\n"
 
         assert heard == [[{"id": request_id, "event": "cancelled", "generations": 0}] for request_id in ids]
         for request_id in ids:
@@ -87,7 +87,7 @@ class TestTheAbort:
         request_id = committed_horde.queued_text()
 
         with listening(request_id) as heard:
-            assert json.loads(run("on", "--abort-waiting", "--json")) == {"maintenance": True, "aborted": 1}
+            assert json.loads(run("on", "--cancel-waiting", "--json")) == {"maintenance": True, "cancelled": 1}
 
         assert heard == []
         assert committed_horde.text_status(request_id)[1]["done"] is True
@@ -109,7 +109,7 @@ class TestTheAbort:
             heard = [
                 stack.enter_context(listening(request_id)) for request_id in (in_flight, answered, faulted, cancelled)
             ]
-            assert json.loads(run("on", "--abort-waiting", "--json"))["aborted"] == 0
+            assert json.loads(run("on", "--cancel-waiting", "--json"))["cancelled"] == 0
 
         assert heard == [[]] * 4
         assert one_value("SELECT array_agg(cancelled_at) FROM waiting_prompts WHERE cancelled_at IS NOT NULL") == [
@@ -130,7 +130,7 @@ class TestTheAbort:
         stored, pending = horde.pop_text(max_length=1024, amount=2)[1]["ids"]
         horde.reply_text(stored)
 
-        assert json.loads(run("on", "--abort-waiting", "--json"))["aborted"] == 2
+        assert json.loads(run("on", "--cancel-waiting", "--json"))["cancelled"] == 2
 
         shown = horde.text_status(request_id)[1]
         assert (shown["waiting"], shown["processing"], shown["finished"], shown["done"]) == (0, 1, 1, False)
@@ -150,7 +150,7 @@ class TestTheAbort:
     def test_refuses_new_requests_from_then_on(self, committed_horde: Horde) -> None:
         committed_horde.queued()
 
-        run("on", "--abort-waiting")
+        run("on", "--cancel-waiting")
 
         assert committed_horde.submit()[1]["rc"] == "MaintenanceMode"
         assert committed_horde.submit_text()[1]["rc"] == "MaintenanceMode"
@@ -159,14 +159,14 @@ class TestTheAbort:
     def test_goes_page_by_page_and_tells_how_far_it_is(
         self, committed_horde: Horde, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cancel, "ABORT_PAGE_ROWS", 2)
+        monkeypatch.setattr(cancel, "CANCEL_PAGE_ROWS", 2)
         committed_horde.pop()
         for _ in range(5):
             committed_horde.submit()
 
-        output, told = run_both("on", "--abort-waiting", "--json")
+        output, told = run_both("on", "--cancel-waiting", "--json")
 
-        assert json.loads(output) == {"maintenance": True, "aborted": 5}
+        assert json.loads(output) == {"maintenance": True, "cancelled": 5}
         assert told.splitlines() == ["2 cancelled so far", "4 cancelled so far", "5 cancelled so far"]
 
     @pytest.mark.parametrize("action", ["off", "status"])
@@ -175,8 +175,8 @@ class TestTheAbort:
         request_id = horde.queued()
         site_modes.set_maintenance(is_on=is_on)
 
-        with pytest.raises(CommandError, match="--abort-waiting goes with `on` alone"):
-            run(action, "--abort-waiting")
+        with pytest.raises(CommandError, match="--cancel-waiting goes with `on` alone"):
+            run(action, "--cancel-waiting")
 
         assert modes.is_in_maintenance() is is_on
         assert horde.status(request_id)[1]["waiting"] == 1
@@ -186,7 +186,7 @@ class TestTheAbort:
         for _ in range(10):
             committed_horde.submit()
 
-        output = at_once(*[lambda: run("on", "--abort-waiting", "--json")] * 4)
+        output = at_once(*[lambda: run("on", "--cancel-waiting", "--json")] * 4)
 
-        assert sum(json.loads(each)["aborted"] for each in output) == 10
+        assert sum(json.loads(each)["cancelled"] for each in output) == 10
         assert one_value("SELECT count(*) FROM waiting_prompts WHERE cancelled_at IS NOT NULL AND n = 0") == 10

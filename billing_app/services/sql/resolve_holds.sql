@@ -1,5 +1,5 @@
 -- resolve_holds: end the open holds among some keys and free what they held. Returns those this call ended.
--- Keys that nobody has, and holds that are resolved, are left out.
+-- A hold of whose amount some was charged is settled by it. Keys that nobody has, and holds that are resolved, are left out.
 --
 -- Raw because all of it has to be one statement under the accounts' locks. Served by the unique key of holds and the
 -- primary key of accounts.
@@ -9,10 +9,10 @@
 --   * A hold is written only under its account's lock, so its row is never waited for. Whether it is still open is
 --     judged on its newest version, which the UPDATE goes on to; `asked` saw the snapshot's.
 WITH asked AS (
-    SELECT id, account_id
-      FROM holds
-     WHERE key = ANY(%(keys)s::varchar[])
-       AND resolved_at IS NULL
+    SELECT holds.id, holds.account_id, charged.kudos
+      FROM unnest(%(keys)s::varchar[], %(charged)s::numeric[]) AS charged (key, kudos)
+      JOIN holds ON holds.key = charged.key
+     WHERE holds.resolved_at IS NULL
 ),
 named AS (
     SELECT account_id AS id
@@ -29,13 +29,14 @@ locked AS MATERIALIZED (
 ),
 resolved AS (
     UPDATE holds
-       SET resolution = %(resolution)s,
+       SET resolution = CASE WHEN asked.kudos > 0 THEN %(settled)s ELSE %(resolution)s END,
            resolved_at = %(now)s,
-           settled_kudos = least(kudos, %(settled_kudos)s)
-     WHERE id IN (SELECT id FROM asked)
-       AND resolved_at IS NULL
+           settled_kudos = least(holds.kudos, asked.kudos)
+      FROM asked
+     WHERE holds.id = asked.id
+       AND holds.resolved_at IS NULL
        AND (SELECT count(*) FROM locked) > 0
- RETURNING key, account_id, kudos, settled_kudos
+ RETURNING holds.key, holds.account_id, holds.kudos, holds.settled_kudos
 ),
 released AS (
     SELECT account_id, sum(kudos) AS kudos

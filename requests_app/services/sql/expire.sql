@@ -14,7 +14,7 @@ dequeued AS (
 requests AS (
     DELETE FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
- RETURNING id, is_chat, jobs, n, faulted, cancelled_at, chat_fault_reason, chat_fault_rc, upfront_kudos
+ RETURNING id, is_chat, jobs, n, faulted, cancelled_at, chat_fault_reason, chat_fault_rc, upfront_kudos, consumed_kudos
 ),
 counts AS (
     SELECT request_id,
@@ -27,6 +27,7 @@ counts AS (
 SELECT requests.id,
        requests.is_chat,
        requests.upfront_kudos,
+       requests.consumed_kudos,
        requests.jobs,
        requests.n AS waiting,
        requests.faulted AS is_faulted,
