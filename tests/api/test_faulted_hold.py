@@ -1,4 +1,4 @@
-"""What is held for a request is free again once it is faulted or gone; what is in flight may still be stored and paid."""
+"""What is held for a request is free again once it is faulted or gone; what is in flight may still be stored."""
 
 from datetime import timedelta
 from decimal import Decimal
