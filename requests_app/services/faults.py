@@ -15,6 +15,7 @@ from hordechat.infra.transactions import retry_on_conflict
 from requests_app.rules.length_buckets import bucket_of
 from requests_app.selectors import lapsed, progress
 from requests_app.selectors.lapsed import LapsedGeneration
+from requests_app.selectors.progress import RequestProgress
 from requests_app.services import completion_signal, upfront
 from workers_app.rules import speed
 
@@ -34,7 +35,6 @@ class GivenBack:
 
     generation_id: UUID
     request_id: UUID
-    user_id: int
     is_chat: bool
     may_end_hold: bool
     """Whether kudos were held for the request."""
@@ -112,8 +112,8 @@ def _settle_requests(given_back: Sequence[GivenBack], *, now: datetime) -> None:
     }
     if ended := [row.request_id for row in requests.values() if row.ends_request]:
         sql.execute(sql.load(__file__, "dequeue.sql"), {"request_ids": ended})
-    # By user, as their accounts were made: accounts come last and by ascending id in the lock order.
-    for row in sorted(requests.values(), key=lambda row: (row.user_id, row.request_id)):
+    done: dict[UUID, RequestProgress] = {}
+    for row in requests.values():
         found = progress.find(request_id=row.request_id)
         assert found is not None, "the request's row is locked by this transaction"
         if row.ends_request and row.is_chat:
@@ -125,4 +125,6 @@ def _settle_requests(given_back: Sequence[GivenBack], *, now: datetime) -> None:
                 fault_rc=row.fault_rc,
             )
         if found.is_done:
-            upfront.release(row.request_id, spending=found, now=now)
+            done[row.request_id] = found
+    # Accounts come last in the lock order, all of them at once.
+    upfront.release_all(done, now=now)

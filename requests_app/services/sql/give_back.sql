@@ -6,7 +6,7 @@
 -- The requests are locked first, in id order (lock order), and written from what the lock returned, their newest versions;
 -- a generation's own conditions are judged again on its newest version after any wait. Served by the primary keys.
 WITH request AS MATERIALIZED (
-    SELECT id, user_id, is_chat, max_length, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason,
+    SELECT id, is_chat, max_length, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason,
            chat_fault_rc
       FROM waiting_prompts
      WHERE id = ANY(%(request_ids)s::uuid[])
@@ -130,7 +130,6 @@ counted AS (
 )
 SELECT faulted.id AS generation_id,
        request.id AS request_id,
-       request.user_id,
        request.is_chat,
        request.upfront_kudos IS NOT NULL AS may_end_hold,
        request.cancelled_at IS NOT NULL AS is_cancelled,
