@@ -91,6 +91,7 @@ def test_every_other_route_takes_90_calls_a_minute(path: str, method: str) -> No
     assert caller.call_times(1) == taken(1)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("path", [HEARTBEAT, "/v2/status/heartbeat", "/healthz/live", "/metrics"])
 def test_what_monitors_ask_is_never_refused(path: str) -> None:
     caller = Caller()
