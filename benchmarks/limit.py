@@ -209,6 +209,7 @@ def _reply_columns() -> dict[str, str]:
         "charge_basis": "'output_estimate'",
         "reward": "0.54",
         "charge": "1.54",
+        "written_tokens": "20",
         "speed_sample": "20",
         "speed_samples": "20",
         "is_suspicious": "false",
