@@ -64,7 +64,10 @@ class Request(models.Model):
     active = models.BooleanField(db_default=False)
     faulted = models.BooleanField(db_default=False)
     faulted_jobs = models.IntegerField(db_default=0)
-    """Generations given up, fakes aside; one too many faults the request (FLW-26)."""
+    """Generations given up, fakes aside; one too many faults the request (FLW-26).
+
+    Kept here because a fault that waited for this row would count them as they were before it waited.
+    """
     consumed_kudos = kudos_field()
     quoted_kudos = models.DecimalField(max_digits=18, decimal_places=2, null=True)
     """The estimate its client was told, which a repeated submission is told again."""

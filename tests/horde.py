@@ -30,7 +30,7 @@ DECLARATION = {
     "chat_limits": {"max_context_length": 8192, "max_length": 1024},
     "model_id": MODEL,
 }
-ABLE = {"chat_features": sorted(Capability)}
+ABLE: Mapping[str, Any] = {"chat_features": sorted(Capability)}
 """The declaration of a worker that has every feature and gives every guarantee."""
 
 

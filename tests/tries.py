@@ -10,10 +10,9 @@ from prometheus_client import REGISTRY
 
 from hordechat.infra import clock
 from requests_app.services import faults
-from tests.horde import MODEL, Answer, Horde, one_value
+from tests.horde import ABLE, MODEL, Answer, Horde, one_value
 
 STRICT: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
-ABLE: Mapping[str, Any] = {"chat_features": ["json_object", "prompt_overflow_refused"]}
 
 INVALID = "ChatSubmitInvalid"
 MISMATCH = "ChatModelMismatch"

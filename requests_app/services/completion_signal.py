@@ -15,22 +15,6 @@ def channel_of(request_id: UUID) -> str:
     return f"horde:chat:{request_id}"
 
 
-def publish(
-    request_id: UUID,
-    event: CompletionEvent,
-    *,
-    generations: int,
-    fault_reason: str | None = None,
-    fault_rc: str | None = None,
-) -> None:
-    """Publish one event; `generations` counts the stored results. A failure is logged and counted, never raised."""
-    message: dict[str, object] = {"id": str(request_id), "event": event.value, "generations": generations}
-    if event is CompletionEvent.FAULTED and fault_reason is not None:
-        message |= {"fault_reason": fault_reason, "fault_rc": fault_rc}
-    body = orjson.dumps(message).decode()
-    redis.best_effort("completion signal", lambda: redis.chat_signals().publish(channel_of(request_id), body))
-
-
 def publish_after_commit(
     request_id: UUID,
     event: CompletionEvent,
@@ -39,8 +23,15 @@ def publish_after_commit(
     fault_reason: str | None = None,
     fault_rc: str | None = None,
 ) -> None:
-    """Publish one event once the open transaction has committed, whatever other callbacks do."""
-    transaction.on_commit(
-        partial(publish, request_id, event, generations=generations, fault_reason=fault_reason, fault_rc=fault_rc),
-        robust=True,
-    )
+    """Publish one event once the open transaction has committed, whatever other callbacks do.
+
+    `generations` counts the stored results. A failure is logged and counted, never raised.
+    """
+    message: dict[str, object] = {"id": str(request_id), "event": event.value, "generations": generations}
+    if event is CompletionEvent.FAULTED and fault_reason is not None:
+        message |= {"fault_reason": fault_reason, "fault_rc": fault_rc}
+    transaction.on_commit(partial(_publish, channel_of(request_id), orjson.dumps(message).decode()), robust=True)
+
+
+def _publish(channel: str, body: str) -> None:
+    redis.best_effort("completion signal", lambda: redis.chat_signals().publish(channel, body))

@@ -1,14 +1,13 @@
 """Take a worker's submit: a reply that is stored and paid exactly once, or a job given back."""
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from billing_app.errors import InvalidApiKey
 from hordechat.contract import submit as submit_contract
-from hordechat.contract.submit import ChatReply, ChatSubmitInvalid, SubmitBody
+from hordechat.contract.submit import ChatSubmitInvalid, SubmitBody
 from hordechat.errors import HordeError
 from hordechat.infra import metrics
 from hordechat.model_reference import reference
@@ -31,14 +30,6 @@ from workers_app.errors import WrongCredentials
 logger = logging.getLogger(__name__)
 
 NOTHING = Decimal(0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadReply:
-    """A reply that is what its request asked for."""
-
-    reply: Reply
-    dropped_tool_calls: int = 0
 
 
 def submit(*, api_key: str, body: SubmitBody, now: datetime) -> Decimal:
@@ -73,28 +64,31 @@ def _take_fault(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetim
 def _take_reply(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetime) -> Decimal:
     _require_pending(facts)
     try:
-        read = _read_reply(body, facts)
+        reply, dropped_tool_calls = _read_reply(body, facts)
     except (ChatSubmitInvalid, ChatModelMismatch, ChatSubmitNonconformant) as refusal:
         if facts.is_chat:
             fault_record.record_refusal(refusal, request_id=facts.request_id, generation_id=facts.id)
         raise
-    reward = settlement.settle_reply(read.reply, facts=facts, now=now)
+    reward = settlement.settle_reply(reply, facts=facts, now=now)
     if reward is None:
         raise _lost(facts, api_key=api_key)
-    _tell(facts, "fake" if facts.is_fake else "completed", now, dropped_tool_calls=read.dropped_tool_calls)
-    if read.reply.is_empty and not facts.is_fake:
+    _tell(facts, "fake" if facts.is_fake else "completed", now, dropped_tool_calls=dropped_tool_calls)
+    if reply.is_empty and not facts.is_fake:
         metrics.EMPTY_REPLIES.labels(reference.find_listed_name(facts.model) or OTHER_MODELS).inc()
     return reward
 
 
-def _read_reply(body: SubmitBody, facts: SubmitFacts) -> ReadReply:
-    """Judge the reply by the family of the stored request, whatever the body looks like (SUB-43, SUB-50)."""
+def _read_reply(body: SubmitBody, facts: SubmitFacts) -> tuple[Reply, int]:
+    """Return the reply as it is stored, and how many of its calls were dropped.
+
+    It is judged by the family of the stored request, whatever the body looks like (SUB-43, SUB-50).
+    """
     if not facts.is_chat:
-        return ReadReply(reply=submit_contract.read_text_reply(body))
-    reply: ChatReply = submit_contract.read_chat_reply(body)
+        return submit_contract.read_text_reply(body), 0
+    reply = submit_contract.read_chat_reply(body)
     _require_model(reply.model_id, facts, is_required=True)
     verified = verification.verify(reply, facts.reply_contract)
-    return ReadReply(reply=verified.reply, dropped_tool_calls=verified.dropped_tool_calls)
+    return verified.reply, verified.dropped_tool_calls
 
 
 def _get_facts(*, api_key: str, body: SubmitBody) -> SubmitFacts:

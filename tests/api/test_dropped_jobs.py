@@ -8,9 +8,8 @@ import pytest
 
 from hordechat.infra import clock
 from requests_app.services import faults
-from tests.horde import Horde, count_rows, one_value
+from tests.horde import ABLE, Horde, count_rows, one_value
 from tests.tries import (
-    ABLE,
     INVALID,
     MISMATCH,
     NONCONFORMANT,
