@@ -61,6 +61,11 @@ TEMPLATES = [
 ]
 
 KEPT_PLANS = "-c enable_seqscan=off -c plan_cache_mode=force_generic_plan"
+STATEMENT_LIMITS = (
+    f"-c statement_timeout={HORDE.database_statement_timeout_seconds}s"
+    # A process that stops in the middle of a transaction, or whose machine does, would keep its rows locked.
+    f" -c idle_in_transaction_session_timeout={HORDE.database_statement_timeout_seconds}s"
+)
 
 DATABASES = {
     "default": {
@@ -69,13 +74,18 @@ DATABASES = {
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
             "connect_timeout": 5,
+            # A server that vanished without a word, as its machine does, is given up after half a minute.
+            "keepalives_idle": 15,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 30_000,
             "application_name": "hordechat",
             # Bound on the server, a statement can be prepared, which psycopg does at its fifth use on a connection.
             # Its plan outlives the moment it was made in: one made while the queue was empty read the whole table, and
             # took 33 ms at 100,000 rows where the index took 0.08. So plans read indexes wherever there is one. And it
             # is kept: left to itself PostgreSQL planned a pop anew at each call, 1.5 ms, once the queue was long.
             **(
-                {"server_side_binding": True, "prepare_threshold": 5, "options": KEPT_PLANS}
+                {"server_side_binding": True, "prepare_threshold": 5, "options": f"{KEPT_PLANS} {STATEMENT_LIMITS}"}
                 if HORDE.database_prepared_statements
                 else {}
             ),

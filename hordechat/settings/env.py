@@ -165,6 +165,15 @@ class Environment(BaseModel):
         description="Whether connections keep prepared statements, which spares PostgreSQL half its work. "
         "Set it to false behind a pooler that gives each transaction another connection, such as PgBouncer.",
     )
+    database_statement_timeout_seconds: int = Field(
+        30,
+        alias="HORDE_DATABASE_STATEMENT_TIMEOUT_SECONDS",
+        ge=0,
+        le=3600,
+        description="How long PostgreSQL works on a statement of the API or a periodic task, and lets a transaction of "
+        "theirs lie idle, before it ends it; 0 is for ever. Commands of `manage.py` have no such bound. With "
+        "`HORDE_DATABASE_PREPARED_STATEMENTS=false` it is not sent: give the role these limits instead.",
+    )
     redis_timeout_milliseconds: int = Field(
         50,
         alias="HORDE_REDIS_TIMEOUT_MILLISECONDS",
