@@ -147,6 +147,7 @@ def test_counts_the_position_among_equals_by_age_then_by_id(horde: Horde) -> Non
         pytest.param("chat_features = '{}'", id="a need is not declared"),
         pytest.param("chat_max_length = 63", id="the length is too small"),
         pytest.param("maintenance = true", id="in maintenance"),
+        pytest.param("paused = true", id="paused"),
         pytest.param("last_check_in = now() - interval '301 s'", id="offline"),
     ],
 )

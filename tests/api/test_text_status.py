@@ -45,6 +45,9 @@ def test_counts_the_workers_that_could_take_it(horde: Horde) -> None:
     horde.pop(**declared, name="narrow", max_context_length=2047)
     horde.pop(**declared, name="other", models=["other/model"])
     horde.pop(name="chat alone")
+    for state in ("maintenance", "paused"):
+        horde.pop(**declared, name=state)
+        one_value(f"UPDATE workers SET {state} = true WHERE name = '{state}' RETURNING 1")
 
     body = horde.text_status(request_id)[1]
 

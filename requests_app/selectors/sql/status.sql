@@ -51,6 +51,7 @@ SELECT request.jobs,
                        WHERE %(is_chat)s
                          AND accepts_chat_jobs
                          AND NOT maintenance
+                         AND NOT paused
                          AND chat_model_id = ANY(request.models)
                          AND last_check_in >= %(online_since)s
                          AND chat_features @> request.chat_required_features
@@ -63,6 +64,7 @@ SELECT request.jobs,
                        WHERE NOT %(is_chat)s
                          AND workers.accepts_prompt_jobs
                          AND NOT workers.maintenance
+                         AND NOT workers.paused
                          AND workers.last_check_in >= %(online_since)s
                          AND (
                                  cardinality(request.models) = 0

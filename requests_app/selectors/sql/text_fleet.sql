@@ -20,6 +20,7 @@ SELECT max(workers.max_context_length) AS largest_context,
   JOIN users AS owner ON owner.id = workers.user_id
  WHERE workers.accepts_prompt_jobs
    AND NOT workers.maintenance
+   AND NOT workers.paused
    AND workers.last_check_in >= %(online_since)s
    AND (
            cardinality(%(models)s::varchar[]) = 0
