@@ -3,8 +3,9 @@
 -- faulted one gets no slot back. Returns the generations this call faulted; those that were stored, faulted or (with
 -- lapsed_at) renewed meanwhile are not among them. With each comes its request as this left it. The queue rows of a request
 -- that was faulted are taken out by dequeue.sql, whose snapshot is newer. Raw because it is one state change over four tables.
--- The requests are locked first, in id order (lock order), and written from what the lock returned, their newest versions;
--- a generation's own conditions are judged again on its newest version after any wait. Served by the primary keys.
+-- The requests are locked first, then the workers, each in id order (lock order), and written from what the lock returned,
+-- their newest versions; a generation's own conditions are judged again on its newest version after any wait. Served by the
+-- primary keys.
 WITH request AS MATERIALIZED (
     SELECT id, is_chat, max_length, n, faulted, faulted_jobs, cancelled_at, upfront_kudos, chat_fault_reason,
            chat_fault_rc
@@ -85,48 +86,55 @@ queued AS (
 -- Jobs given up within an hour of the first count together; one too many puts the worker into maintenance, and the count
 -- begins anew. It is suspicious too, and enough suspicions pause the worker of an owner who is not trusted. A job whose
 -- reply broke a strict request's contract is the model's failure and counts apart (RFL-15..19).
--- The sum stands here again and again because only the row itself is in its newest version after a wait.
-counted AS (
-    UPDATE workers
-       SET nonconformant_replies = workers.nonconformant_replies + ended.nonconformant,
-           aborted_jobs = CASE
-               WHEN ended.dropped = 0 THEN workers.aborted_jobs
-               WHEN ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-                    > %(most_aborts)s THEN 0
-               ELSE ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-           END,
-           aborts_since = CASE
-               WHEN ended.dropped = 0 OR workers.aborts_since > %(hour_ago)s THEN workers.aborts_since
-               ELSE %(now)s
-           END,
-           uncompleted_jobs = workers.uncompleted_jobs + ended.dropped,
-           maintenance = workers.maintenance
-                      OR ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-                         > %(most_aborts)s,
-           maintenance_message = CASE
-               WHEN ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-                    > %(most_aborts)s THEN %(maintenance_message)s
-               ELSE workers.maintenance_message
-           END,
-           suspicions = workers.suspicions + (
-               ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-               > %(most_aborts)s
-           )::integer,
-           paused = workers.paused
-                 OR (
-                        ended.dropped + CASE WHEN workers.aborts_since > %(hour_ago)s THEN workers.aborted_jobs ELSE 0 END
-                            > %(most_aborts)s
-                        AND workers.suspicions + 1 >= %(most_suspicions)s
-                        AND NOT (SELECT users.is_trusted FROM users WHERE users.id = workers.user_id)
-                    )
-      FROM (
+worker AS MATERIALIZED (
+    SELECT id, user_id, suspicions,
+           coalesce(aborts_since > %(hour_ago)s, false) AS counts_on,
+           CASE WHEN aborts_since > %(hour_ago)s THEN aborted_jobs ELSE 0 END AS earlier_aborts
+      FROM workers
+     WHERE id = ANY(ARRAY(SELECT worker_id FROM faulted)::uuid[])
+     ORDER BY id
+       FOR NO KEY UPDATE
+),
+given_up AS (
+    SELECT worker.id,
+           worker.counts_on,
+           ended.nonconformant,
+           ended.dropped,
+           worker.earlier_aborts + ended.dropped AS aborts,
+           worker.earlier_aborts + ended.dropped > %(most_aborts)s AS is_too_much,
+           worker.suspicions + 1 >= %(most_suspicions)s AND NOT users.is_trusted AS may_pause
+      FROM worker
+      JOIN users ON users.id = worker.user_id
+      JOIN (
                SELECT worker_id,
                       count(*) FILTER (WHERE chat_refusal_rc = %(nonconformant_rc)s) AS nonconformant,
                       count(*) FILTER (WHERE chat_refusal_rc IS DISTINCT FROM %(nonconformant_rc)s) AS dropped
                  FROM faulted
                 GROUP BY worker_id
-           ) AS ended
-     WHERE workers.id = ended.worker_id
+           ) AS ended ON ended.worker_id = worker.id
+),
+counted AS (
+    UPDATE workers
+       SET nonconformant_replies = workers.nonconformant_replies + given_up.nonconformant,
+           uncompleted_jobs = workers.uncompleted_jobs + given_up.dropped,
+           aborted_jobs = CASE
+               WHEN given_up.dropped = 0 THEN workers.aborted_jobs
+               WHEN given_up.is_too_much THEN 0
+               ELSE given_up.aborts
+           END,
+           aborts_since = CASE
+               WHEN given_up.dropped = 0 OR given_up.counts_on THEN workers.aborts_since
+               ELSE %(now)s
+           END,
+           maintenance = workers.maintenance OR given_up.is_too_much,
+           maintenance_message = CASE
+               WHEN given_up.is_too_much THEN %(maintenance_message)s
+               ELSE workers.maintenance_message
+           END,
+           suspicions = workers.suspicions + given_up.is_too_much::integer,
+           paused = workers.paused OR (given_up.is_too_much AND given_up.may_pause)
+      FROM given_up
+     WHERE workers.id = given_up.id
 )
 SELECT faulted.id AS generation_id,
        request.id AS request_id,
