@@ -55,6 +55,8 @@ os.environ["DATABASE_URL"] = clone_for("tests")
 os.environ["REDIS_URL"] = _stack.enter_context(valkey.running(_folder / "valkey")).url
 # Tests of races open a connection for each thread; a pool would make them take turns.
 os.environ["HORDE_DATABASE_POOL_SIZE"] = "0"
+# A test's transaction lies idle while the test waits for something else, as long as the test may take.
+os.environ.setdefault("HORDE_DATABASE_STATEMENT_TIMEOUT_SECONDS", "300")
 # Tests call as fast as they can; those of the limits switch them on.
 os.environ.setdefault("HORDE_RATE_LIMITS_ENABLED", "false")
 
