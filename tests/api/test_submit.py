@@ -290,6 +290,17 @@ def test_takes_a_fault_sent_as_a_text_body(horde: Horde) -> None:
     assert record_of(request_id) == NO_RECORD
 
 
+@pytest.mark.spec("SUB-22")
+def test_refuses_a_fault_that_carries_replies_of_both_families(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+
+    status, body = horde.reply(generation_id, state="faulted", generation="")
+
+    assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
+    assert record_of(request_id) == NO_RECORD, "a fault is no reply"
+    assert one_value("SELECT faulted FROM processing_gens") is False
+
+
 def test_refuses_a_fault_with_another_model(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
 
