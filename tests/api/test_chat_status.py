@@ -67,7 +67,7 @@ def test_shows_a_finished_generation(horde: Horde) -> None:
     assert (body["queue_position"], body["kudos"]) == (0, 2.65)
 
 
-@pytest.mark.spec("SUB-11", "SUB-12", "SUB-13", "PRC-14", "PRC-17")
+@pytest.mark.spec("SUB-11", "SUB-12", "SUB-13", "SUB-14", "PRC-14", "PRC-17")
 @pytest.mark.parametrize("count", ["prompt_tokens", "completion_tokens", "reasoning_tokens"])
 @pytest.mark.parametrize("sent", [None, 0, 10_000_000])
 def test_shows_what_a_worker_reports_and_null_for_the_rest(horde: Horde, count: str, sent: int | None) -> None:
