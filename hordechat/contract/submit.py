@@ -25,8 +25,9 @@ from hordechat.errors import ErrorCode, HordeError
 CHAT_KEYS = frozenset({"message", "model_id", "finish_reason", "fault_reason"})
 """A body that carries one of these is a chat submit to the parser (SUB-18)."""
 
-
 HALF_PAIR = "The reply holds half of a surrogate pair, which is no text."
+KEY_OF_CHAT = "A chat job's reply carries 'message' and not 'generation'."
+KEY_OF_TEXT = "A text job's reply carries 'generation' and no 'message'."
 
 
 class ChatSubmitInvalid(HordeError):
@@ -188,6 +189,18 @@ def parse(body: Mapping[str, object], *, holds_half_pairs: bool = False) -> Subm
     return submit.with_half_pairs() if holds_half_pairs else submit
 
 
+def check_fault(submit: SubmitBody, *, is_chat: bool) -> None:
+    """Judge what a fault carries beside its state: it may hold the key of its job's family, which is not looked at.
+
+    Raises:
+        ChatSubmitInvalid: `message` for a text job, or both families' keys for a chat job (SUB-22, SUB-23).
+    """
+    if submit.message is not None and not is_chat:
+        raise ChatSubmitInvalid(KEY_OF_TEXT)
+    if submit.message is not None and submit.generation is not None:
+        raise ChatSubmitInvalid(KEY_OF_CHAT)
+
+
 def read_chat_reply(submit: SubmitBody) -> ChatReply:
     """Return the reply to a chat job.
 
@@ -195,7 +208,7 @@ def read_chat_reply(submit: SubmitBody) -> ChatReply:
         ChatSubmitInvalid: the shape is wrong; the message names the fields (SUB-20..22, SUB-43..47).
     """
     if submit.generation is not None:
-        raise ChatSubmitInvalid("A chat job's reply carries 'message' and not 'generation'.")
+        raise ChatSubmitInvalid(KEY_OF_CHAT)
     if submit.holds_half_pairs:
         raise ChatSubmitInvalid(HALF_PAIR)
     sent = submit.model_dump(include=submit.model_fields_set & set(_ReplyBody.model_fields))
@@ -265,7 +278,7 @@ def read_text_reply(submit: SubmitBody) -> TextReply:
         InvalidPayload: the metadata.
     """
     if submit.message is not None or submit.generation is None:
-        raise ChatSubmitInvalid("A text job's reply carries 'generation' and no 'message'.")
+        raise ChatSubmitInvalid(KEY_OF_TEXT)
     if submit.holds_half_pairs:
         raise InvalidPayload({"generation": HALF_PAIR})
     sent = {} if submit.gen_metadata is None else {"gen_metadata": submit.gen_metadata}

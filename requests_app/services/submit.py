@@ -51,6 +51,7 @@ def _take_fault(body: SubmitBody, facts: SubmitFacts, api_key: str, now: datetim
         # Before all that may refuse: a fault that is sent again counts again (WFR-22).
         metrics.CHAT_WORKER_FAULTS.labels(fault_reasons.label_of(body.fault_reason), facts.trust_label).inc()
     _require_pending(facts)
+    submit_contract.check_fault(body, is_chat=facts.is_chat)
     if facts.is_chat:
         _require_model(body.model_id, facts, is_required=body.is_chat)
         if (reason := fault_reasons.find_known(body.fault_reason)) is not None:

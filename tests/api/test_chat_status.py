@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
-from tests.horde import MODEL, Horde, count_rows, make_person, one_value
+from tests.horde import MODEL, TRACES, Horde, count_rows, make_person, one_value
+from tests.signals import listening
 
 WAITING = {
     "finished": 0,
@@ -65,7 +67,7 @@ def test_shows_a_finished_generation(horde: Horde) -> None:
     assert (body["queue_position"], body["kudos"]) == (0, 2.65)
 
 
-@pytest.mark.spec("SUB-11", "SUB-12", "SUB-13", "PRC-14", "PRC-17")
+@pytest.mark.spec("SUB-11", "SUB-12", "SUB-13", "SUB-14", "PRC-14", "PRC-17")
 @pytest.mark.parametrize("count", ["prompt_tokens", "completion_tokens", "reasoning_tokens"])
 @pytest.mark.parametrize("sent", [None, 0, 10_000_000])
 def test_shows_what_a_worker_reports_and_null_for_the_rest(horde: Horde, count: str, sent: int | None) -> None:
@@ -110,6 +112,7 @@ def test_counts_the_wait_of_a_restarted_request_from_its_creation_too(horde: Hor
     assert 600 <= body["generations"][0]["queue_wait_seconds"] < 660
 
 
+@pytest.mark.spec("FLW-09")
 def test_shows_a_generation_in_flight(horde: Horde) -> None:
     request_id, _ = horde.in_flight()
     one_value("UPDATE workers SET last_check_in = now() - interval '1 h' RETURNING 1")
@@ -193,7 +196,7 @@ def test_cancels_a_waiting_request(horde: Horde) -> None:
     assert horde.pop()[1]["id"] is None
 
 
-@pytest.mark.spec("FLW-11", "FLW-12")
+@pytest.mark.spec("FLW-11")
 def test_lets_a_generation_in_flight_finish_after_a_cancel(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
     horde.cancel(request_id)
@@ -228,6 +231,26 @@ def test_keeps_stored_results_when_the_rest_is_cancelled(horde: Horde) -> None:
 
     body = horde.status(request_id)[1]
     assert (body["finished"], body["waiting"], body["done"], body["generations"]) == (1, 0, True, [before])
+
+
+@pytest.mark.spec("FLW-30")
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_does_nothing_at_a_second_cancel(committed_horde: Horde, settings: Settings, in_flight: bool) -> None:
+    horde = committed_horde
+    settings.HORDE = settings.HORDE.model_copy(update={"free_output_ceiling": 16, "free_output_floor": 16})
+    request_id = horde.queued()
+    if in_flight:
+        horde.pop()
+    horde.cancel(request_id)
+    rows = "SELECT (to_jsonb(request), to_jsonb(held))::text FROM waiting_prompts AS request CROSS JOIN holds AS held"
+    before, shown = (one_value(rows), count_rows(*TRACES)), horde.status(request_id)
+
+    with listening(request_id) as heard:
+        assert horde.cancel(request_id) == shown
+
+    assert shown[0] == 200
+    assert heard == []
+    assert (one_value(rows), count_rows(*TRACES)) == before
 
 
 @pytest.mark.spec("FLW-30")

@@ -34,6 +34,20 @@ def test_a_job_given_back_is_no_result(horde: Horde) -> None:
     assert (shown["finished"], shown["done"], shown["restarted"]) == (2, True, 1)
 
 
+@pytest.mark.spec("FLW-07", "FLW-18")
+@either_family
+def test_a_job_given_back_makes_up_for_no_result(horde: Horde, family: Family) -> None:
+    request_id = family.queue(horde)
+    family.give_back(horde, family.take(horde))
+    waiting = one_value("UPDATE waiting_prompts SET n = 0 RETURNING id")
+
+    found = progress.find(request_id=waiting)
+
+    assert found is not None
+    assert (found.stored, found.in_flight, found.is_done) == (0, 0, False)
+    assert family.look(horde, request_id)[1]["done"] is False
+
+
 @pytest.mark.spec("FLW-18")
 def test_a_job_given_back_is_not_announced_as_a_result(committed_horde: Horde) -> None:
     request_id = strict_request(committed_horde)

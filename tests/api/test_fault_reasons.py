@@ -131,7 +131,7 @@ def test_a_reason_is_committed_before_the_fault_is_applied(committed_horde: Hord
     assert row == (request_id, *ERROR, 0, False)
 
 
-@pytest.mark.spec("WFR-10")
+@pytest.mark.spec("WFR-10", "SIG-06")
 def test_the_fault_that_is_one_too_many_is_told_with_its_reason(committed_horde: Horde) -> None:
     request_id = committed_horde.queued()
     with listening(request_id) as heard:

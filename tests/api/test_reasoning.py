@@ -38,7 +38,7 @@ def measured(horde: Horde, sent: dict[str, Any], *, seconds: int, max_tokens: in
     return body["reward"], horde.status(request_id)[1]["kudos"], sample
 
 
-@pytest.mark.spec("RSN-03", "RSN-05", "RSN-06", "RSN-15")
+@pytest.mark.spec("RSN-03", "RSN-05", "RSN-06", "RSN-15", "PRC-15")
 @pytest.mark.parametrize(
     ("sent", "stored"),
     [
@@ -199,7 +199,11 @@ def test_reported_tokens_move_no_kudos(horde: Horde, count: str) -> None:
         pytest.param("é" * (MAX_REASONING_BYTES // 2), id="of two"),
         pytest.param("語" * (MAX_REASONING_BYTES // 3) + "x", id="of three"),
         pytest.param("👍" * (MAX_REASONING_BYTES // 4), id="of four"),
-        pytest.param("\0" * 300_000 + "x" * (MAX_REASONING_BYTES - 300_000), id="that grows when it is stored"),
+        pytest.param(
+            "\0" * 300_000 + "x" * (MAX_REASONING_BYTES - 300_000),
+            marks=mark.spec("RSN-16"),
+            id="that grows when it is stored",
+        ),
     ],
 )
 def test_may_hold_a_mebibyte_as_it_is_sent_and_no_byte_more(horde: Horde, largest: str) -> None:

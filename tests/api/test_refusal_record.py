@@ -221,7 +221,7 @@ class TestTheStatus:
 
         assert (body["faulted"], body["fault_reason"], body["fault_rc"]) == (True, None, None)
 
-    @pytest.mark.spec("RFL-13")
+    @pytest.mark.spec("RFL-13", "SIG-06")
     def test_and_the_signal_say_the_same(self, committed_horde: Horde) -> None:
         request_id = strict_request(committed_horde)
         with listening(request_id) as heard:

@@ -20,16 +20,34 @@ from tests.tries import counted, lapse
 
 
 @pytest.mark.spec("SIG-01", "SIG-03", "SIG-04", "SIG-05", "SIG-09", "SIG-11")
-def test_announces_a_generation_and_then_the_end(committed_horde: Horde) -> None:
+@pytest.mark.parametrize("database", [0, 7, 15])
+def test_announces_a_generation_and_then_the_end(committed_horde: Horde, database: int) -> None:
     request_id, generation_id = committed_horde.in_flight()
 
-    with listening(request_id) as heard:
+    with listening(request_id, database=database) as heard:
         committed_horde.reply(generation_id)
         committed_horde.reply(generation_id)
 
     assert heard == [
         {"id": request_id, "event": "generation", "generations": 1},
         {"id": request_id, "event": "done", "generations": 1},
+    ]
+
+
+@pytest.mark.spec("SIG-05", "SIG-11")
+def test_announces_the_end_with_the_last_generation_alone(committed_horde: Horde) -> None:
+    request_id = committed_horde.queued()
+    one_value("UPDATE waiting_prompts SET jobs = 2, n = 2 RETURNING 1")
+    ids = [committed_horde.pop()[1]["id"] for _ in range(2)]
+
+    with listening(request_id) as heard:
+        for generation_id in ids:
+            assert committed_horde.reply(generation_id)[0] == 200
+
+    assert [(message["event"], message["generations"]) for message in heard] == [
+        ("generation", 1),
+        ("generation", 2),
+        ("done", 2),
     ]
 
 
@@ -142,11 +160,6 @@ def test_announces_the_expiry_of_a_request_that_was_not_done(
     assert count_rows("waiting_prompts") == {"waiting_prompts": 0}
 
 
-@pytest.mark.spec("SIG-02")
-def test_publishes_on_logical_database_7() -> None:
-    assert redis.chat_signals().connection_pool.connection_kwargs["db"] == 7
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
     """Publish on a Redis of the test's own, which it may break."""
@@ -155,6 +168,17 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
         redis._client.cache_clear()
         yield running
     redis._client.cache_clear()
+
+
+@pytest.mark.spec("SIG-02")
+def test_publishes_from_logical_database_7(committed_horde: Horde, server: Valkey) -> None:
+    _, generation_id = committed_horde.in_flight()
+
+    committed_horde.reply(generation_id)
+
+    with client_library.Redis.from_url(server.url) as client:
+        publishers = [each for each in client.client_list() if each["cmd"] == "publish"]
+    assert {each["db"] for each in publishers} == {"7"}
 
 
 Prepared = tuple[str, Callable[[], bool]]

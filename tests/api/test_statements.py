@@ -140,6 +140,17 @@ def test_a_stored_reply_costs_6(horde: Horde) -> None:
     assert len(statements_of(lambda: horde.reply(generation_id))) == 6
 
 
+@pytest.mark.spec("SUB-30", "SUB-31")
+def test_a_reply_of_either_family_claims_and_writes_its_generation_in_one_statement(horde: Horde) -> None:
+    _, chat = horde.in_flight()
+    horde.queued_text(models=[MODEL])
+    text = horde.pop_text()[1]["id"]
+
+    for statements in (statements_of(lambda: horde.reply(chat)), statements_of(lambda: horde.reply_text(text))):
+        written = [statement for statement in statements if "UPDATE processing_gens" in statement]
+        assert [statement.split(":")[0] for statement in written] == ["-- store_reply"]
+
+
 def test_a_fault_costs_4(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
 
@@ -224,6 +235,7 @@ def test_a_status_costs_2_with_the_flags_first(horde: Horde) -> None:
     assert "-- generations" in statements[1]
 
 
+@pytest.mark.spec("FLW-23", "FLW-24")
 def test_a_text_status_costs_2_and_a_cancel_7(horde: Horde) -> None:
     request_id = horde.queued_text()
 

@@ -7,11 +7,12 @@ from uuid import uuid4
 import pytest
 
 from tests.horde import Horde, count_rows, make_person, one_value
+from tests.tries import NO_RECORD, record_of
 
 LONG = "x" * 400
 
 
-@pytest.mark.spec("SUB-02", "SUB-51", "PRC-01", "PRC-02", "PRC-03", "PRC-10", "PRC-13")
+@pytest.mark.spec("SUB-02", "SUB-51", "PRC-01", "PRC-02", "PRC-10", "PRC-13")
 def test_stores_charges_and_pays(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight(max_tokens=1024)
 
@@ -30,7 +31,7 @@ def test_stores_charges_and_pays(horde: Horde) -> None:
     ]
 
 
-@pytest.mark.spec("SUB-30", "SUB-31", "SUB-36", "SUB-14")
+@pytest.mark.spec("SUB-31", "SUB-36", "SUB-14", "PRC-03")
 def test_stores_the_whole_reply(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
 
@@ -135,7 +136,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.spec("SUB-04", "SUB-20", "SUB-21", "SUB-22", "SUB-45", "SUB-46")
+@pytest.mark.spec("SUB-02", "SUB-04", "SUB-20", "SUB-21", "SUB-22", "SUB-45", "SUB-46")
 @pytest.mark.parametrize(("changes", "path"), INVALID)
 def test_refuses_an_invalid_reply_and_leaves_the_job_pending(horde: Horde, changes: dict[str, Any], path: str) -> None:
     _, generation_id = horde.in_flight()
@@ -216,8 +217,17 @@ def test_checks_in_the_documented_order(horde: Horde) -> None:
     assert horde.reply(generation_id, api_key="nobody", message=None)[1]["rc"] == "InvalidAPIKey"
     assert horde.reply(generation_id, api_key=stranger.api_key, message=None)[1]["rc"] == "WrongCredentials"
     assert horde.reply(generation_id, message=None, model_id="other")[1]["rc"] == "ChatSubmitInvalid"
+    call = {"id": "call_1", "type": "function", "function": {"name": "nobody's", "arguments": "{}"}}
+    unverified: dict[str, Any] = {"message": {"role": "assistant", "content": None, "tool_calls": [call]}}
+    assert horde.reply(generation_id, model_id="other", **unverified)[1]["rc"] == "ChatModelMismatch"
+    assert horde.reply(generation_id, **unverified)[1]["rc"] == "ChatSubmitInvalid"
+    _, given_back = horde.in_flight()
     assert horde.reply(generation_id)[0] == 200
-    assert horde.reply(generation_id, message=None)[1]["rc"] == "DuplicateGen"
+    assert horde.fault(given_back)[0] == 200
+    for ended, rc in ((generation_id, "DuplicateGen"), (given_back, "AbortedGen")):
+        assert horde.reply(ended, api_key="nobody")[1]["rc"] == "InvalidAPIKey"
+        assert horde.reply(ended, api_key=stranger.api_key)[1]["rc"] == "WrongCredentials"
+        assert horde.reply(ended, message=None)[1]["rc"] == rc
 
 
 @pytest.mark.spec("SUB-19")
@@ -271,9 +281,24 @@ def test_refuses_a_second_fault_and_a_late_reply(horde: Horde) -> None:
 
 @pytest.mark.spec("SUB-44")
 def test_takes_a_fault_sent_as_a_text_body(horde: Horde) -> None:
-    _, generation_id = horde.in_flight()
+    request_id, generation_id = horde.in_flight()
 
-    assert horde.fault(generation_id, model_id=None, generation="")[0] == 200
+    assert horde.fault(generation_id, model_id=None, generation="") == (200, {"reward": 0})
+
+    body = horde.status(request_id)[1]
+    assert (body["waiting"], body["processing"], body["restarted"]) == (1, 0, 1)
+    assert record_of(request_id) == NO_RECORD
+
+
+@pytest.mark.spec("SUB-22")
+def test_refuses_a_fault_that_carries_replies_of_both_families(horde: Horde) -> None:
+    request_id, generation_id = horde.in_flight()
+
+    status, body = horde.reply(generation_id, state="faulted", generation="")
+
+    assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
+    assert record_of(request_id) == NO_RECORD, "a fault is no reply"
+    assert one_value("SELECT faulted FROM processing_gens") is False
 
 
 def test_refuses_a_fault_with_another_model(horde: Horde) -> None:

@@ -59,7 +59,7 @@ def test_aborts_a_lease_after_its_150_seconds(horde: Horde) -> None:
     assert one_value("SELECT aborted_jobs FROM workers") == 1
 
 
-@pytest.mark.spec("LSE-06")
+@pytest.mark.spec("LSE-06", "LSE-26")
 def test_states_the_lease_the_generation_had(horde: Horde) -> None:
     _, generation_id = horde.in_flight()
     one_value("UPDATE processing_gens SET job_ttl = 163, deadline = created + interval '163 s' RETURNING 1")

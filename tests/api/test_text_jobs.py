@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 
 from billing_app.selectors import ledger
 from hordechat.infra.logging import TextFormatter
-from tests.horde import MODEL, Horde, make_person, one_value
+from tests.horde import MODEL, Answer, Horde, make_person, one_value
 
 DEFAULTS = {
     "max_length": 80,
@@ -153,17 +153,37 @@ def test_a_censored_reply_costs_the_burn_alone_and_is_paid(horde: Horde, cause: 
     assert ledger.reconcile().is_sound
 
 
-@pytest.mark.spec("SUB-23", "SUB-50")
-def test_a_reply_is_judged_by_its_job_and_not_by_its_keys(horde: Horde) -> None:
+@pytest.mark.spec("SUB-23")
+@pytest.mark.parametrize("state", ["ok", "csam", "faulted"])
+@pytest.mark.parametrize("text", [{}, {"generation": "a text"}])
+def test_no_submit_of_it_carries_a_message(horde: Horde, text: dict[str, str], state: str) -> None:
     horde.queued_text(models=[MODEL])
     generation_id = horde.pop_text()[1]["id"]
 
-    assert horde.reply(generation_id)[1]["rc"] == "ChatSubmitInvalid"
-    assert horde.reply_text(generation_id, model_id="x", finish_reason="y")[0] == 200
-    horde.queued_text(models=[MODEL])
-    generation_id = horde.pop_text()[1]["id"]
-    body = {"id": generation_id, "state": "faulted", "model_id": "x"}
-    assert horde.call("POST", "generate/text/submit", body, api_key=horde.owner.api_key)[0] == 200
+    assert horde.reply(generation_id, state=state, **text) == (
+        400,
+        {"message": "A text job's reply carries 'generation' and no 'message'.", "rc": "ChatSubmitInvalid"},
+    )
+
+    assert horde.reply_text(generation_id)[0] == 200
+
+
+@pytest.mark.spec("SUB-50")
+@pytest.mark.parametrize("stray", [{"model_id": "x"}, {"finish_reason": "y"}, {"fault_reason": "z"}])
+def test_a_reply_is_judged_by_its_job_and_not_by_its_keys(horde: Horde, stray: dict[str, str]) -> None:
+    request_id = horde.queued_text(params={"n": 2}, models=[MODEL])
+    stored, given_back = horde.pop_text(amount=2)[1]["ids"]
+
+    def submit(**body: str) -> Answer:
+        return horde.call("POST", "generate/text/submit", body | stray, api_key=horde.owner.api_key)
+
+    assert submit(id=stored)[1]["rc"] == "ChatSubmitInvalid"
+    assert submit(id=stored, generation="a text")[0] == 200
+    assert submit(id=given_back, state="faulted") == (200, {"reward": 0})
+
+    shown = horde.text_status(request_id)[1]
+    assert [generation["text"] for generation in shown["generations"]] == ["a text"]
+    assert (shown["waiting"], shown["processing"], shown["restarted"]) == (1, 0, 1)
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,7 @@ def test_logs_how_many_calls_it_dropped(
     assert str(record.__dict__["generation_id"]) == generation_id
 
 
+@pytest.mark.spec("PRC-16")
 @pytest.mark.parametrize(
     ("choice", "submitted", "stored"),
     [
@@ -441,7 +442,7 @@ class TestCensoredReply:
         assert horde.kudos(horde.requester) == Decimal(10_000) - 1 - 1
 
 
-@pytest.mark.spec("SUB-33", "SUB-36", "SUB-34")
+@pytest.mark.spec("SUB-33", "SUB-36", "SUB-34", "PRC-15")
 @pytest.mark.parametrize("content", [None, ""])
 def test_stores_an_empty_text_beside_calls(horde: Horde, content: str | None) -> None:
     request_id, generation_id = hand_out(horde, tools=TOOLS)

@@ -11,9 +11,12 @@ from tests.races import PARALLEL, at_once, behind_a_lock_on, codes
 from tests.signals import listening
 
 
-@pytest.mark.spec("SIG-25")
-def test_two_cancels_announce_one(committed_horde: Horde) -> None:
+@pytest.mark.spec("SIG-25", "FLW-30")
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_two_cancels_announce_one(committed_horde: Horde, in_flight: bool) -> None:
     request_id = committed_horde.queued()
+    if in_flight:
+        committed_horde.pop()
 
     with listening(request_id) as heard:
         with behind_a_lock_on(request_id) as line:

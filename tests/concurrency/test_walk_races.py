@@ -147,7 +147,7 @@ def test_one_of_many_replies_is_stored_and_paid(committed_horde: Horde, attempt:
     assert_sound_ledger()
 
 
-@pytest.mark.spec("SUB-32")
+@pytest.mark.spec("SUB-30", "SUB-32")
 def test_a_reply_behind_another_one_writes_nothing(committed_horde: Horde) -> None:
     request_id, generation_id = committed_horde.in_flight()
 

@@ -71,6 +71,7 @@ def test_follows_the_newest_draft(schema: Schema, fitting: object, unfitting: ob
         assert unfitting is ... or judge(named, unfitting) is DIFFERS
 
 
+@pytest.mark.spec("VER-28")
 @pytest.mark.parametrize(
     ("draft", "schema", "value", "verdict"),
     [
@@ -133,6 +134,7 @@ def test_follows_the_draft_a_schema_names(draft: str, schema: Schema, value: obj
         assert judge(schema | {"$schema": name}, value) is verdict
 
 
+@pytest.mark.spec("VER-37")
 @pytest.mark.parametrize(
     "draft", ["https://example.com/schema", "http://json-schema.org/draft-99/schema#", "", "#", "x:"]
 )

@@ -31,6 +31,7 @@ def message(**changes: object) -> dict[str, object]:
     return {key: value for key, value in {**MESSAGE, **changes}.items() if value is not ABSENT}
 
 
+@pytest.mark.spec("SUB-16")
 def test_a_minimal_reply_is_taken() -> None:
     assert read() == ChatReply(
         tool_calls=(),
@@ -165,7 +166,7 @@ def test_takes_any_finish_reason_beside_calls(reason: FinishReason) -> None:
     assert read(message=message(tool_calls=[CALL]), finish_reason=reason.value).finish_reason is reason
 
 
-@pytest.mark.spec("SUB-05", "SUB-47", "SUB-48")
+@pytest.mark.spec("SUB-04", "SUB-05", "SUB-47", "SUB-48")
 @pytest.mark.parametrize(
     "calls",
     [
@@ -273,6 +274,7 @@ def test_a_count_is_an_integer_up_to_ten_million(count: str) -> None:
         assert f"'{count}': " in error.message
 
 
+@pytest.mark.spec("SUB-15")
 @pytest.mark.parametrize("sent", [ABSENT, None, 1, ["demo/echo"]])
 def test_a_reply_names_its_model(sent: object) -> None:
     error = refuse(model_id=sent)
