@@ -99,6 +99,7 @@ def test_the_limit_holds_for_many_at_once() -> None:
     [
         ({"kudos": Decimal(-2)}, "The kudos have to be 0 or more"),
         ({"kudos": Decimal("0.001")}, "The kudos have to be 0 or more"),
+        ({"kudos": Decimal(10) ** 15}, "and below 1000000000000000, with at most two decimals"),
         ({"kudos": Decimal("NaN")}, "The kudos have to be 0 or more"),
         ({"expires_at": NOW}, "expire in the future"),
         ({"name": "x" * 256}, "The name has to be at most 255"),
