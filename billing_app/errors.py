@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import ClassVar
 
+from billing_app.rules.accounts import AMOUNT_LIMIT
 from hordechat.errors import ErrorCode, HordeError
 
 
@@ -29,6 +30,15 @@ class InsufficientKudos(Exception):
 
 class UserRefused(ValueError):
     """A user or key cannot be made like this; the message says what to change."""
+
+
+class NotAnAmount(UserRefused):
+    """The ledger cannot hold these kudos as they are."""
+
+    def __init__(self, kudos: Decimal) -> None:
+        super().__init__(
+            f"The kudos have to be 0 or more and below {AMOUNT_LIMIT:f}, with at most two decimals, not {kudos}."
+        )
 
 
 class UnknownUser(UserRefused):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from billing_app.models import User
 from billing_app.selectors import keys
 from hordechat.infra import sql
 
@@ -35,3 +36,9 @@ def find_by_key(key: str, *, now: datetime) -> UserProfile | None:
     if not key_hashes:
         return None
     return sql.find_one(sql.load(__file__, "profile_by_key.sql"), {"key_hashes": key_hashes, "now": now}, UserProfile)
+
+
+def find_unique_alias(*, user_id: int) -> str | None:
+    """Return the name everyone knows a user by, or None when nobody has this id."""
+    user = User.objects.only("id", "alias").filter(id=user_id).first()
+    return None if user is None else user.unique_alias

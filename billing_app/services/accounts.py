@@ -12,7 +12,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from billing_app.errors import LoginTaken, UnknownUser, UserRefused
+from billing_app.errors import LoginTaken, NotAnAmount, UnknownUser, UserRefused
 from billing_app.models import Account, ApiKey, User
 from billing_app.rules.accounts import (
     ANONYMOUS_USER_ID,
@@ -142,7 +142,7 @@ def _require_name(value: str, *, what: str, most: int) -> None:
 
 def _require_start_kudos(kudos: Decimal) -> None:
     if not is_amount(kudos):
-        raise UserRefused(f"The kudos have to be 0 or more, with at most two decimals, not {kudos}.")
+        raise NotAnAmount(kudos)
 
 
 def _require_password(password: str | None, *, user: User) -> None:

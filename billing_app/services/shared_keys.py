@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import Q
 
-from billing_app.errors import TooManySharedKeys, UnknownSharedKey, UnknownUser, UserRefused
+from billing_app.errors import NotAnAmount, TooManySharedKeys, UnknownSharedKey, UnknownUser, UserRefused
 from billing_app.models import SharedKey
 from billing_app.rules.accounts import ANONYMOUS_USER_ID, is_amount
 from billing_app.rules.shared_keys import DEFAULT_SHARED_KUDOS, max_shared_keys
@@ -45,7 +45,7 @@ def create(
     if user_id == ANONYMOUS_USER_ID:
         raise UserRefused("The anonymous user has no shared keys: everybody has its key.")
     if kudos is not None and not is_amount(kudos):
-        raise UserRefused(f"The kudos have to be 0 or more, with at most two decimals, not {kudos}.")
+        raise NotAnAmount(kudos)
     if expires_at is not None and expires_at <= now:
         raise UserRefused("The key has to expire in the future.")
     if len(name) > MAX_NAME_CHARACTERS or not name.isprintable():

@@ -117,9 +117,12 @@ ListFirst = BeforeValidator(_require_list)
 """Holds to its type what is read by hand later, and is behind `SkipValidation` for pydantic."""
 
 
+NO_OBJECT = "Input should be a valid dictionary"
+
+
 def _require_object(value: object) -> object:
     if not isinstance(value, dict):
-        raise ValueError("Input should be a valid dictionary")  # noqa: TRY004 - as above
+        raise ValueError(NO_OBJECT)  # noqa: TRY004 - as above
     return value
 
 
@@ -153,5 +156,10 @@ def validate(model: type[Model], body: Mapping[str, object], *, at: Sequence[str
         raise InvalidPayload(_sentences(findings, at)) from None
 
 
+def describe(finding: "ErrorDetails") -> str:
+    """Return what is wrong with a value, in words for its sender: pydantic's own name the class it had in mind."""
+    return NO_OBJECT if finding["type"] == "model_type" else finding["msg"].removeprefix("Value error, ")
+
+
 def _sentences(findings: "Iterable[ErrorDetails]", at: Sequence[str | int]) -> dict[str, str]:
-    return {path_of([*at, *finding["loc"]]): f"{finding['msg'].removeprefix('Value error, ')}." for finding in findings}
+    return {path_of([*at, *finding["loc"]]): f"{describe(finding)}." for finding in findings}

@@ -16,7 +16,7 @@ from hordechat.contract.limits import (
     MAX_REPORTED_TOKENS,
     MAX_TOOL_CALL_ID_CHARACTERS,
 )
-from hordechat.contract.refusals import InvalidPayload, StrictModel, StringFirst, path_of, validate
+from hordechat.contract.refusals import InvalidPayload, StrictModel, StringFirst, describe, path_of, validate
 from hordechat.contract.reply_size import chat_reply_characters
 from hordechat.contract.text import without_nul
 from hordechat.contract.vocabulary import FAULTED_STATE, FinishReason, GenerationState
@@ -216,9 +216,7 @@ def read_chat_reply(submit: SubmitBody) -> ChatReply:
         reply = _ReplyBody.model_validate(sent)
     except ValidationError as error:
         findings = error.errors(include_url=False, include_context=False, include_input=False)
-        faults = [
-            f"'{path_of(finding['loc'])}': {finding['msg'].removeprefix('Value error, ')}" for finding in findings
-        ]
+        faults = [f"'{path_of(finding['loc'])}': {describe(finding)}" for finding in findings]
         raise ChatSubmitInvalid("The reply is invalid: " + "; ".join(faults) + ".") from None
     reasoning = reply.message.reasoning_content
     return ChatReply(

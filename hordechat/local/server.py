@@ -137,22 +137,35 @@ def _serve(options: Options, cleanup: ExitStack) -> int:
     children += [service.child for service in services]
     print(f"  Ready after {time.monotonic() - started:.1f} s.")
 
-    if not options.check:
-        _show_new_accounts(site, people)
+    if options.check:
+        _check(api, people, environment, children)
+        print(f"The check passed after {time.monotonic() - started:.1f} s.")
+        return 0
+    _show_new_accounts(site, people)
+    if options.demo:
+        _try_demo(api, people)
+    _show_addresses(api, site, people)
+    return _stay(children)
+
+
+def _check(api: Api, people: Accounts, environment: dict[str, str], children: Sequence[Child]) -> None:
     try:
-        if options.demo:
-            _show_demo(demo.run(api, people))
-        if options.check:
-            _require_sound_ledger(environment)
+        _show_demo(demo.run(api, people))
+        _require_sound_ledger(environment)
     except Refused:
         for child in children:
             print(f"\nThe last lines of {child.name}:\n{child.last_lines()}", file=sys.stderr)
         raise
-    if options.check:
-        print(f"The check passed after {time.monotonic() - started:.1f} s.")
-        return 0
-    _show_addresses(api, site, people)
-    return _stay(children)
+
+
+def _try_demo(api: Api, people: Accounts) -> None:
+    try:
+        _show_demo(demo.run(api, people))
+    except Refused as refusal:
+        # What is in the way is kept in the site's own data, and can be put right only while the site runs.
+        print(f"\nThe demo request was not served. {refusal}\nThe site runs all the same. From another terminal:")
+        print("  script/manage maintenance status        says whether it takes requests at all")
+        print('  script/manage worker "demo worker"      says whether the worker is in maintenance or paused')
 
 
 def _open_site(options: Options, url: str, cleanup: ExitStack) -> SiteData:

@@ -162,6 +162,7 @@ def test_a_field_that_does_not_validate_is_named(horde: Horde, changes: dict[str
 
     assert (status, body["rc"], body["message"]) == (400, "BadRequest", "Input payload validation failed")
     assert list(body["errors"]) == [path]
+    assert "TextParams" not in body["errors"][path]
     assert count_rows(*TRACES) == before
 
 

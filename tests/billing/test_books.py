@@ -144,6 +144,7 @@ def test_a_line_with_a_lost_account_still_reads(payer: int) -> None:
     ("arguments", "complaint"),
     [
         (["statement", "99999"], "There is no user with the id 99999 who has accounts."),
+        (["balance", "alice#0"], "The user with the id 0 is Anonymous#0, not alice#0."),
         (["balance", "99999"], "There is no user with the id 99999 who has accounts."),
         (["statement", "alice"], "'alice' is neither a user's number nor an alias"),
         (["statement", "0", "--limit", "0"], "'0' is not a number of lines"),

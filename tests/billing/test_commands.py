@@ -90,7 +90,7 @@ def test_create_user_refuses_with_a_sentence(
 def test_create_key_prints_one_line_of_json() -> None:
     owner = json.loads(run("create_user", "alice", "--json"))
 
-    made = json.loads(run("create_key", str(owner["id"]), "--name", "laptop", "--json"))
+    made = json.loads(run("create_key", owner["alias"], "--name", "laptop", "--json"))
 
     assert (made["id"], made["alias"]) == (owner["id"], owner["alias"])
     assert made["api_key"] != owner["api_key"]
@@ -102,7 +102,8 @@ def test_create_key_prints_one_line_of_json() -> None:
     [
         (["99999"], "There is no user with the id 99999."),
         (["0"], "reached by the public key alone"),
-        (["alice"], "invalid int value"),
+        (["alice"], "neither a user's number nor an alias"),
+        (["alice#0"], "The user with the id 0 is Anonymous#0, not alice#0."),
         (["9" * 30], "There is no user with the id 9+."),
     ],
 )
@@ -148,6 +149,8 @@ def test_proxy_passkey_is_for_services_alone() -> None:
         run("proxy_passkey", str(user_id))
     with pytest.raises(CommandError, match="There is no user with the id 99999"):
         run("proxy_passkey", "99999")
+    with pytest.raises(CommandError, match=f"is alice#{user_id}, not relay#{user_id}"):
+        run("proxy_passkey", f"relay#{user_id}", "--revoke")
 
     assert not ProxyPasskey.objects.exists()
 

@@ -31,6 +31,16 @@ def test_a_user_is_flagged_and_cleared_by_number_or_alias() -> None:
     assert not User.objects.filter(is_flagged=True).exists()
 
 
+def test_a_number_behind_another_users_alias_flags_nobody() -> None:
+    alice, bob = (accounts.create_user(alias=alias, now=NOW) for alias in ("alice", "bob"))
+
+    with pytest.raises(CommandError, match=f"The user with the id {bob.id} is bob#{bob.id}, not alice#{bob.id}."):
+        run(f"alice#{bob.id}")
+
+    assert not User.objects.filter(is_flagged=True).exists()
+    assert run(f"#{alice.id}") == f"User {alice.id} is flagged now.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -39,6 +49,7 @@ def test_a_user_is_flagged_and_cleared_by_number_or_alias() -> None:
         (["99999"], "There is no user with the id 99999."),
         (["99999", "--clear"], "There is no user with the id 99999."),
         (["9" * 30], "There is no user with the id 9+."),
+        ([f"alice#{'9' * 30}"], "There is no user with the id 9+."),
         (["alice"], "neither a user's number nor an alias"),
     ],
 )

@@ -99,6 +99,7 @@ def test_the_limit_holds_for_many_at_once() -> None:
     [
         ({"kudos": Decimal(-2)}, "The kudos have to be 0 or more"),
         ({"kudos": Decimal("0.001")}, "The kudos have to be 0 or more"),
+        ({"kudos": Decimal(10) ** 15}, "and below 1000000000000000, with at most two decimals"),
         ({"kudos": Decimal("NaN")}, "The kudos have to be 0 or more"),
         ({"expires_at": NOW}, "expire in the future"),
         ({"name": "x" * 256}, "The name has to be at most 255"),
@@ -168,6 +169,8 @@ def test_create_and_list_print_one_line_of_json() -> None:
         (["create", "0"], "The anonymous user has no shared keys"),
         (["create", "99999"], "There is no user with the id 99999."),
         (["create", "9" * 30], "There is no user with the id 9+."),
+        (["create", "alice#0"], "The user with the id 0 is Anonymous#0, not alice#0."),
+        (["list", "alice#0"], "The user with the id 0 is Anonymous#0, not alice#0."),
         (["create", "alice"], "neither a user's number nor an alias"),
         (["create", "1", "--kudos", "many"], "'many' is not a number"),
         (["create", "1", "--kudos", "sNaN"], "'sNaN' is not a number"),

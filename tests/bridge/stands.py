@@ -188,9 +188,9 @@ def completion(content: str | None, *, finish_reason: str | None = "stop", **mes
     }
 
 
-def refusal(status: int, rc: str, message: str = "No.") -> Response:
+def refusal(status: int, rc: str, message: str = "No.", **extra: object) -> Response:
     """An error as the horde words it."""
-    return Response(status, {"message": message, "rc": rc})
+    return Response(status, {"message": message, "rc": rc, **extra})
 
 
 def bodies(stand: Stand, path: str) -> list[dict[str, Any]]:

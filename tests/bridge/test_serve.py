@@ -355,6 +355,11 @@ def test_looks_at_the_backend_again_after_a_failure(horde: Stand, backend: Stand
         (refusal(403, "WrongCredentials", "Not yours."), "Not yours. The name is another account's worker"),
         (refusal(403, "WorkerInviteOnly", "By invitation."), "By invitation. Check the API key, and that its account"),
         (refusal(400, "ChatDeclarationInvalid", "'model_id' is missing."), "'model_id' is missing. Check --model,"),
+        (
+            refusal(400, "BadRequest", "Input is wrong", errors={"name": "Bad\ncharacter.", "models[0]": "Too short."}),
+            "Input is wrong: name: Bad character.; models[0]: Too short. Check --url",
+        ),
+        (refusal(400, "BadRequest", "Input is wrong.", errors=[]), "Input is wrong. Check --url"),
         (Response(404, raw=b"<html>"), "HTTP status 404 without a message. Check --url"),
         (Response(301, raw=b"", headers={"Location": "https://elsewhere.example/"}), "HTTP status 301"),
     ],

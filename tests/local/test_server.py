@@ -80,7 +80,9 @@ def test_check_passes_for_an_ordinary_user(open_folder: Path, environment: dict[
     require_success(check(project, theirs, uid=NOBODY), project)
 
 
-def test_a_killed_server_leaves_nothing_and_starts_again(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_killed_server_leaves_nothing_and_starts_again_in_maintenance(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     data = tmp_path / "data"
     command = [str(places.PROJECT / "script" / "server"), "--data", str(data), "--port", str(free_port())]
     for attempt in ("first", "second"):
@@ -98,12 +100,15 @@ def test_a_killed_server_leaves_nothing_and_starts_again(tmp_path: Path, environ
                 output += line
                 if "Ctrl-C stops everything" in line:
                     break
-            assert "One chat request" in output, output
+            assert ("One chat request" in output) == (attempt == "first"), output
+            assert ("The demo request was not served." in output) == (attempt == "second")
             assert ("Accounts made by this start" in output) == (attempt == "first")
             below = descendants(server.pid)
 
             # The second time at once, while what the first left is still ending.
             if attempt == "first":
+                manage = str(places.PROJECT / "script" / "manage")
+                subprocess.run([manage, "--data", str(data), "maintenance", "on"], check=True, env=environment)
                 server.kill()
             else:
                 server.terminate()

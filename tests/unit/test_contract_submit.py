@@ -311,6 +311,13 @@ def test_names_every_fault_of_a_reply() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "sent", ["Hello", message(tool_calls=["look"]), message(tool_calls=[{**CALL, "function": "look"}])]
+)
+def test_names_no_class_of_ours(sent: object) -> None:
+    assert refuse(message=sent).message.endswith(": Input should be a valid dictionary.")
+
+
 def test_deeply_nested_values_are_judged_without_recursion() -> None:
     nested: object = 1
     for _ in range(1000):

@@ -136,9 +136,9 @@ class TestMessages:
         ("arguments", "complaint"),
         [
             (["send", "words", "--worker", "nobody"], "There is no worker named 'nobody'."),
-            (["send", ""], "1 to 10240 characters"),
+            (["send", ""], "a message holds 1 to 10240 characters"),
             (["send", "x" * 10_241], "1 to 10240 characters"),
-            (["send", "words", "--origin", "x" * 256], "1 to 255 characters"),
+            (["send", "words", "--origin", "x" * 256], "an origin holds 1 to 255 characters"),
             (["send", "words", "--hours", "0"], "'0' is not a number of hours from 1 to 720"),
             (["send", "words", "--hours", "9" * 30], "is not a number of hours"),
             (["remove", "17"], "invalid UUID value"),

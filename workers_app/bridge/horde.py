@@ -210,10 +210,19 @@ class Horde:
             raise HordeRefused(
                 status=answer.status,
                 rc=shown(str(members.get("rc", ""))),
-                message=shown(str(members.get("message", ""))) or f"HTTP status {answer.status} without a message.",
+                message=_read_message(members) or f"HTTP status {answer.status} without a message.",
             )
         why = "an answer that is no JSON object" if answer.status == STATUS_OK else f"HTTP status {answer.status}"
         raise HordeUnavailable(why, retry_after_seconds=_read_retry_after(answer.headers))
+
+
+def _read_message(members: Mapping[str, object]) -> str:
+    """Return a refusal's words; where its message says that fields are wrong, `errors` says which."""
+    message = shown(str(members.get("message", "")))
+    errors = members.get("errors")
+    if not isinstance(errors, dict) or not errors:
+        return message
+    return f"{message}: {shown('; '.join(f'{path}: {why}' for path, why in errors.items()))}"
 
 
 def _read_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -24,6 +24,7 @@ MAX_KEY_FILE_CHARACTERS = 4096
 
 DEMO = "demo"
 OPENAI = "openai"
+NO_ADDRESS = "it has to look like http://host:port or https://host/path"
 OPENAI_ONLY = ("backend_url", "backend_model", "backend_kind", "context_check", "feature")
 
 
@@ -127,14 +128,14 @@ def _require_header_value(parser: argparse.ArgumentParser, value: str, source: s
 
 def _address(text: str) -> str:
     """Return a base address without the path the routes are appended to."""
-    parts = urlsplit(text.strip())
     try:
+        parts = urlsplit(text.strip())
         has_good_port = parts.port is None or parts.port > 0
     except ValueError:
-        has_good_port = False
+        raise argparse.ArgumentTypeError(NO_ADDRESS) from None
     is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
     if parts.scheme not in {"http", "https"} or not parts.hostname or not has_good_port or not is_plain:
-        raise argparse.ArgumentTypeError("it has to look like http://host:port or https://host/path")
+        raise argparse.ArgumentTypeError(NO_ADDRESS)
     address = parts.geturl().rstrip("/")
     for suffix in ("/api/v2", "/v1"):
         address = address.removesuffix(suffix)
@@ -156,7 +157,7 @@ class _Bounded:
             value = float("nan")
         if not self._low <= value <= self._high:
             word = "a whole number" if self._number is int else "a number"
-            raise argparse.ArgumentTypeError(f"it has to be {word} from {self._low:g} to {self._high:g}")
+            raise argparse.ArgumentTypeError(f"it has to be {word} from {self._low} to {self._high}")
         return value
 
 

@@ -6,6 +6,7 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from billing_app.errors import UserRefused
+from billing_app.management.arguments import get_user_id, named_user
 from billing_app.services import accounts
 from hordechat.infra import clock
 
@@ -20,7 +21,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare what can be set."""
-        parser.add_argument("user_id", metavar="USER_ID", type=int, help="the number behind the # of the alias")
+        parser.add_argument(
+            "user", metavar="USER_ID", type=named_user, help="the number, or the alias with its #number"
+        )
         parser.add_argument("--name", default="", help="what the key is for, to tell keys apart in the admin")
         parser.add_argument("--json", action="store_true", help="print one line of JSON: id, alias, api_key")
 
@@ -32,7 +35,7 @@ class Command(BaseCommand):
         """
         arguments = argparse.Namespace(**options)
         try:
-            owner = accounts.create_key(user_id=arguments.user_id, name=arguments.name, now=clock.now())
+            owner = accounts.create_key(user_id=get_user_id(arguments.user), name=arguments.name, now=clock.now())
         except UserRefused as error:
             raise CommandError(str(error)) from error
         if arguments.json:

@@ -5,7 +5,7 @@ import argparse
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from billing_app.errors import UserRefused
-from billing_app.management.arguments import user_id
+from billing_app.management.arguments import get_user_id, named_user
 from billing_app.services import flags
 
 
@@ -18,7 +18,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare what can be set."""
-        parser.add_argument("user", metavar="USER_ID", type=user_id, help="the number, or the alias with its #number")
+        parser.add_argument(
+            "user", metavar="USER_ID", type=named_user, help="the number, or the alias with its #number"
+        )
         parser.add_argument("--clear", action="store_true", help="take the flag away")
 
     def handle(self, *_: object, **options: object) -> None:
@@ -30,8 +32,9 @@ class Command(BaseCommand):
         arguments = argparse.Namespace(**options)
         is_flagged = not arguments.clear
         try:
-            is_changed = flags.set_flagged(user_id=arguments.user, is_flagged=is_flagged)
+            user_id = get_user_id(arguments.user)
+            is_changed = flags.set_flagged(user_id=user_id, is_flagged=is_flagged)
         except UserRefused as error:
             raise CommandError(str(error)) from error
         state = "flagged" if is_flagged else "not flagged"
-        self.stdout.write(f"User {arguments.user} is {state} {'now' if is_changed else 'already'}.")
+        self.stdout.write(f"User {user_id} is {state} {'now' if is_changed else 'already'}.")

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from billing_app.management.arguments import user_id
+from billing_app.errors import UserRefused
+from billing_app.management.arguments import NamedUser, get_user_id, named_user
 from billing_app.rules.accounts import AccountKind, HouseAccount
 from billing_app.selectors import ledger, statements
 from billing_app.selectors.ledger import Drift, Reconciliation
@@ -46,7 +47,9 @@ class Command(BaseCommand):
 
         statement = actions.add_parser("statement", help="list an account's newest transfers, the newest last")
         of_whom = statement.add_mutually_exclusive_group(required=True)
-        of_whom.add_argument("user", metavar="USER", nargs="?", type=user_id, help="whose balance: the number or alias")
+        of_whom.add_argument(
+            "user", metavar="USER", nargs="?", type=named_user, help="whose balance: the number or alias"
+        )
         of_whom.add_argument(
             "--account", metavar="ID", type=int, help="any account: a user's escrow, or tax (-1), burn (-2), mint (-3)"
         )
@@ -57,7 +60,7 @@ class Command(BaseCommand):
         statement.add_argument("--json", action="store_true", help="print one line of JSON: account, name, lines")
 
         balance = actions.add_parser("balance", help="show what a user has: posted, held, minimum, free, escrow")
-        balance.add_argument("user", metavar="USER", type=user_id, help="the number or alias")
+        balance.add_argument("user", metavar="USER", type=named_user, help="the number or alias")
         balance.add_argument("--json", action="store_true", help="print one line of JSON")
 
         reconcile = actions.add_parser(
@@ -149,10 +152,14 @@ class Command(BaseCommand):
             raise CommandError(f"The ledger has drifted: {differences or f'the sum is {found.total:.2f}'}.")
 
 
-def _get_balance(of_user_id: int) -> UserBalance:
-    found = statements.find_user_balance(user_id=of_user_id)
+def _get_balance(named: NamedUser) -> UserBalance:
+    try:
+        user_id = get_user_id(named)
+    except UserRefused as error:
+        raise CommandError(str(error)) from error
+    found = statements.find_user_balance(user_id=user_id)
     if found is None:
-        raise CommandError(f"There is no user with the id {of_user_id} who has accounts.")
+        raise CommandError(f"There is no user with the id {user_id} who has accounts.")
     return found
 
 

@@ -6,6 +6,7 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from billing_app.errors import UserRefused
+from billing_app.management.arguments import get_user_id, named_user
 from billing_app.services import proxy_passkeys
 from hordechat.infra import clock
 
@@ -21,7 +22,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare what can be set."""
-        parser.add_argument("user_id", metavar="USER_ID", type=int, help="the number behind the # of the alias")
+        parser.add_argument(
+            "user", metavar="USER_ID", type=named_user, help="the number, or the alias with its #number"
+        )
         parser.add_argument("--revoke", action="store_true", help="take the passkey back and make no other")
         parser.add_argument(
             "--json", action="store_true", help="print one line of JSON: id, alias, and proxy_passkey or revoked"
@@ -35,7 +38,8 @@ class Command(BaseCommand):
         """
         arguments = argparse.Namespace(**options)
         try:
-            line, text = _revoke(arguments.user_id) if arguments.revoke else _create(arguments.user_id)
+            user_id = get_user_id(arguments.user)
+            line, text = _revoke(user_id) if arguments.revoke else _create(user_id)
         except UserRefused as error:
             raise CommandError(str(error)) from error
         self.stdout.write(orjson.dumps(line).decode() if arguments.json else text)

@@ -9,7 +9,7 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from billing_app.errors import UnknownUser, UserRefused
-from billing_app.management.arguments import user_id
+from billing_app.management.arguments import get_user_id, named_user
 from billing_app.rules.shared_keys import DEFAULT_SHARED_KUDOS
 from billing_app.selectors import shared_keys as kept_keys
 from billing_app.selectors.shared_keys import SharedKeyState
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
         create = actions.add_parser("create", help="make a shared key and print its id, which is the credential")
-        create.add_argument("user", metavar="USER_ID", type=user_id, help="who pays: the number or alias#number")
+        create.add_argument("user", metavar="USER_ID", type=named_user, help="who pays: the number or alias#number")
         create.add_argument(
             "--kudos",
             metavar="N",
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         create.add_argument("--json", action="store_true", help="print one line of JSON: id, alias")
 
         listing = actions.add_parser("list", help="list a user's shared keys, the newest first")
-        listing.add_argument("user", metavar="USER_ID", type=user_id, help="the number or alias#number")
+        listing.add_argument("user", metavar="USER_ID", type=named_user, help="the number or alias#number")
         listing.add_argument("--json", action="store_true", help="print one line of JSON: a list of keys")
 
         expire = actions.add_parser("expire", help="end a shared key; what was asked with it is served to its end")
@@ -96,7 +96,7 @@ class Command(BaseCommand):
 
     def _create(self, arguments: argparse.Namespace, *, now: datetime) -> None:
         made = shared_keys.create(
-            user_id=arguments.user,
+            user_id=get_user_id(arguments.user),
             kudos=arguments.kudos,
             expires_at=None if arguments.days is None else now + timedelta(days=arguments.days),
             name=arguments.name,
@@ -109,9 +109,10 @@ class Command(BaseCommand):
             self.stdout.write(f"Made a shared key of {made.unique_alias}; whoever has it can spend:\n{made.id}")
 
     def _list(self, arguments: argparse.Namespace, *, now: datetime) -> None:
-        found = kept_keys.find_of_user(user_id=arguments.user)
+        user_id = get_user_id(arguments.user)
+        found = kept_keys.find_of_user(user_id=user_id)
         if found is None:
-            raise UnknownUser(arguments.user)
+            raise UnknownUser(user_id)
         if arguments.json:
             self.stdout.write(orjson.dumps([_as_json(key) for key in found.keys]).decode())
             return

@@ -64,12 +64,12 @@ class Command(BaseCommand):
             self.stdout.write("There is no such message; `worker_message list` shows those that are told.")
 
     def _send(self, arguments: argparse.Namespace) -> None:
-        for text, most in (
-            (arguments.message, MAX_WORKER_MESSAGE_CHARACTERS),
-            (arguments.origin, MAX_ORIGIN_CHARACTERS),
+        for what, text, most in (
+            ("a message", arguments.message, MAX_WORKER_MESSAGE_CHARACTERS),
+            ("an origin", arguments.origin, MAX_ORIGIN_CHARACTERS),
         ):
             if not 0 < len(text) <= most or "\0" in text:
-                raise CommandError(f"{text[:64]!r}: a message holds 1 to {most} characters, and no NUL.")
+                raise CommandError(f"{text[:64]!r}: {what} holds 1 to {most} characters, and no NUL.")
         try:
             message_id = steering.send_message(
                 arguments.message,
