@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.horde import Horde, count_rows, make_person, one_value
+from tests.horde import ABLE, Horde, count_rows, make_person, one_value
 
 LONG = "x" * 400
 
@@ -238,6 +238,23 @@ def test_refuses_a_text_body_for_a_chat_job(horde: Horde) -> None:
     assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
 
 
+@pytest.mark.spec("SUB-45")
+@pytest.mark.parametrize(
+    "sent", [{"finish_reason": "stop"}, {"message": {"role": "assistant", "content": "x"}}, {"fault_reason": None}]
+)
+def test_refuses_a_fault_without_its_model_that_is_a_chat_submit_by_another_key(
+    horde: Horde, sent: dict[str, Any]
+) -> None:
+    request_id, generation_id = horde.in_flight()
+    body = {"id": generation_id, "state": "faulted", **sent}
+
+    answer = horde.call("POST", "generate/text/submit", body, api_key=horde.owner.api_key)
+
+    assert answer == (400, {"message": "'model_id' is required on a chat submit.", "rc": "ChatSubmitInvalid"})
+    assert horde.status(request_id)[1]["processing"] == 1
+    assert one_value("SELECT chat_fault_rc FROM waiting_prompts") is None
+
+
 @pytest.mark.spec("SUB-25", "SUB-26", "FLW-04")
 def test_gives_a_job_back(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
@@ -250,6 +267,19 @@ def test_gives_a_job_back(horde: Horde) -> None:
     assert one_value("SELECT aborted_jobs + uncompleted_jobs FROM workers") == 2
     assert count_rows("transfers", "queue_rows") == before | {"queue_rows": 1}
     assert horde.pop()[1]["id"] not in {None, generation_id}
+
+
+@pytest.mark.spec("FLW-04")
+def test_gives_a_slot_back_as_it_was_queued(horde: Horde) -> None:
+    look = "SELECT queue_rows::text FROM queue_rows"
+    horde.queued(tools=[{"type": "function", "function": {"name": "look"}}], temperature=0.7)
+    queued = one_value(look)
+    generation_id = horde.pop(**ABLE)[1]["id"]
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+    horde.fault(generation_id)
+
+    assert one_value(look) == queued
 
 
 @pytest.mark.spec("SUB-27", "LSE-26")

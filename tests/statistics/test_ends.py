@@ -1,12 +1,15 @@
 """Whoever ends a generation writes one row of it, and nobody else does."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from hordechat.infra import clock
 from requests_app.models import FinishedGeneration
 from requests_app.services import expiry, faults
-from tests.horde import MODEL, Horde, count_rows, one_value
+from tests.horde import MODEL, Answer, Horde, count_rows, one_value
 from tests.races import at_once
 
 COLUMNS = ("model", "is_chat", "outcome", "max_length", "written_tokens")
@@ -76,11 +79,12 @@ def test_no_fake(horde: Horde) -> None:
     assert rows() == []
 
 
-def test_no_clock_that_runs_backwards_stops_a_reply(horde: Horde) -> None:
+@pytest.mark.parametrize("end", [Horde.reply, Horde.fault])
+def test_no_clock_that_runs_backwards_stops_one(horde: Horde, end: Callable[[Horde, str], Answer]) -> None:
     _, generation_id = horde.in_flight()
     one_value("UPDATE processing_gens SET created = created + interval '1 hour' RETURNING 1")
 
-    assert horde.reply(generation_id)[0] == 200
+    assert end(horde, generation_id)[0] == 200
 
     assert FinishedGeneration.objects.get().milliseconds == 0
 
