@@ -296,7 +296,11 @@ def test_a_cancel_behind_a_fault_takes_its_slot_out_again(committed_horde: Horde
 
 
 def test_a_cancel_behind_a_reply_finds_the_request_complete(committed_horde: Horde) -> None:
-    request_id, generation_id = committed_horde.in_flight()
+    committed_horde.pop(name="paused")
+    one_value("UPDATE workers SET paused = true RETURNING 1")
+    request_id = committed_horde.queued()
+    assert committed_horde.pop(name="paused")[1]["id"] is not None, "a fake, which nobody waits for"
+    generation_id = committed_horde.pop()[1]["id"]
 
     with behind_a_lock_on(request_id) as line:
         line.join(lambda: committed_horde.reply(generation_id))

@@ -65,7 +65,9 @@ def test_a_lapsed_lease_and_no_late_reply(horde: Horde) -> None:
     assert horde.fault(generation_id)[1]["rc"] == "AbortedGen"
 
     assert rows() == [(MODEL, True, "faulted", 64, 0)]
-    assert FinishedGeneration.objects.get().milliseconds >= 200_000
+    finished = FinishedGeneration.objects.get()
+    assert finished.milliseconds >= 200_000
+    assert finished.finished_at == one_value("SELECT finished_at FROM processing_gens")
 
 
 def test_no_fake(horde: Horde) -> None:
