@@ -33,6 +33,33 @@ def test_announces_a_generation_and_then_the_end(committed_horde: Horde) -> None
     ]
 
 
+@pytest.mark.spec("SIG-05")
+@pytest.mark.parametrize(
+    ("act", "events"),
+    [
+        pytest.param(lambda horde, _, job: horde.reply(job), [("generation", 2)], id="another reply"),
+        pytest.param(lambda horde, request_id, _: horde.cancel(request_id), [("cancelled", 1)], id="a cancel"),
+        pytest.param(lambda horde, _, job: horde.fault(job), [("faulted", 1)], id="one fault too many"),
+        pytest.param(
+            lambda *_: expiry.expire_batch(now=clock.now() + timedelta(hours=1)), [("faulted", 1)], id="the expiry"
+        ),
+    ],
+)
+def test_counts_what_is_stored_and_not_what_waits_or_is_in_flight(
+    committed_horde: Horde, act: Callable[[Horde, str, str], object], events: list[tuple[str, int]]
+) -> None:
+    request_id = committed_horde.queued()
+    # No chat request asks for several today.
+    one_value("UPDATE waiting_prompts SET jobs = 4, n = 4, faulted_jobs = 2 RETURNING 1")
+    jobs = [committed_horde.pop()[1]["id"] for _ in range(3)]
+    committed_horde.reply(jobs[0])
+
+    with listening(request_id) as heard:
+        act(committed_horde, request_id, jobs[1])
+
+    assert [(message["event"], message["generations"]) for message in heard] == events
+
+
 @pytest.mark.spec("SIG-10")
 def test_announces_a_generation_after_its_commit(committed_horde: Horde) -> None:
     request_id, generation_id = committed_horde.in_flight()

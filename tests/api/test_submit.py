@@ -193,16 +193,18 @@ def test_keeps_an_answered_request_for_another_20_minutes(horde: Horde, left: st
 
 
 @pytest.mark.spec("SUB-24", "SUB-15")
-def test_refuses_another_model(horde: Horde) -> None:
+@pytest.mark.parametrize("model_id", ["other/model", ""])
+def test_refuses_another_model(horde: Horde, model_id: str) -> None:
     _, generation_id = horde.in_flight()
 
-    assert horde.reply(generation_id, model_id="other/model") == (
-        400,
-        {
-            "message": "'model_id' is 'other/model' and the job was assigned to 'demo/echo'.",
-            "rc": "ChatModelMismatch",
-        },
-    )
+    for answer in (horde.reply(generation_id, model_id=model_id), horde.fault(generation_id, model_id=model_id)):
+        assert answer == (
+            400,
+            {
+                "message": f"'model_id' is '{model_id}' and the job was assigned to 'demo/echo'.",
+                "rc": "ChatModelMismatch",
+            },
+        )
 
 
 @pytest.mark.spec("SUB-41")
