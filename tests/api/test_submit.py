@@ -1,12 +1,14 @@
 """A submit stores a reply once and pays it once, or gives the job back."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
-from tests.horde import ABLE, Horde, count_rows, make_person, one_value
+from tests.horde import ABLE, Answer, Horde, count_rows, make_person, one_value
+from tests.tries import counts_of
 
 LONG = "x" * 400
 
@@ -269,6 +271,34 @@ def test_gives_a_job_back(horde: Horde) -> None:
     assert one_value("SELECT aborted_jobs + uncompleted_jobs FROM workers") == 2
     assert count_rows("transfers", "queue_rows") == before | {"queue_rows": 1}
     assert horde.pop()[1]["id"] not in {None, generation_id}
+
+
+@pytest.mark.parametrize(("end", "outcome"), [(Horde.reply, "completed"), (Horde.fault, "faulted")])
+def test_logs_and_counts_how_a_job_ended_and_not_that_it_is_ended_again(
+    horde: Horde, caplog: pytest.LogCaptureFixture, end: Callable[[Horde, str], Answer], outcome: str
+) -> None:
+    request_id, generation_id = horde.in_flight()
+    one_value("UPDATE processing_gens SET created = created - interval '70 s' RETURNING 1")
+    before = counts_of("horde_replies", "outcome")
+
+    with caplog.at_level("INFO"):
+        answers = [end(horde, generation_id), end(horde, generation_id)]
+
+    assert [status for status, _ in answers] == [200, 400]
+    [line] = [vars(record) for record in caplog.records if record.getMessage() == "horde.job_submit.done"]
+    taken = one_value("SELECT extract(epoch FROM finished_at - created) FROM processing_gens")
+    assert (
+        line
+        | {
+            "outcome": outcome,
+            "generation_id": UUID(generation_id),
+            "waiting_prompt_id": UUID(request_id),
+            "worker_id": one_value("SELECT id FROM workers"),
+            "seconds": round(float(taken), 3),
+        }
+        == line
+    )
+    assert counts_of("horde_replies", "outcome") == before | {(outcome,): before.get((outcome,), 0) + 1}
 
 
 @pytest.mark.spec("FLW-04")
