@@ -300,6 +300,7 @@ def test_a_cancel_behind_a_reply_finds_the_request_complete(committed_horde: Hor
     one_value("UPDATE workers SET paused = true RETURNING 1")
     request_id = committed_horde.queued()
     assert committed_horde.pop(name="paused")[1]["id"] is not None, "a fake, which nobody waits for"
+    committed_horde.fault(committed_horde.pop()[1]["id"])
     generation_id = committed_horde.pop()[1]["id"]
 
     with behind_a_lock_on(request_id) as line:
