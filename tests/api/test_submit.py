@@ -25,6 +25,7 @@ def test_stores_charges_and_pays(horde: Horde) -> None:
     assert horde.kudos(horde.owner) == earned
     assert horde.kudos(horde.requester) == Decimal(10_000) - 1 - earned - 1
     assert one_value("SELECT consumed_kudos FROM waiting_prompts WHERE id = %s", [request_id]) == 1 + earned + 1
+    assert one_value("SELECT kudos FROM processing_gens") == earned
     assert one_value("SELECT array_agg(idempotency_key ORDER BY id) FROM transfers WHERE kind <> 'start'") == [
         f"tax:{request_id}",
         f"burn:{generation_id}",

@@ -12,7 +12,7 @@ from requests_app import tasks
 from requests_app.selectors import readiness
 from requests_app.services import expiry, faults
 from tests.horde import MODEL, Horde, count_rows, one_value
-from tests.tries import counts_of
+from tests.tries import counts_of, pause_workers
 
 SCHEDULED = [str(entry["task"]) for entry in BEAT_SCHEDULE.values()]
 
@@ -119,6 +119,19 @@ def answered(horde: Horde) -> None:
     horde.reply(horde.in_flight()[1])
 
 
+def answered_in_the_second_try(horde: Horde) -> None:
+    horde.fault(horde.in_flight()[1])
+    horde.reply(horde.pop()[1]["id"])
+
+
+def answered_beside_a_fake(horde: Horde) -> None:
+    horde.pop(name="paused")
+    pause_workers()
+    horde.queued()
+    assert horde.pop(name="paused")[1]["id"] is not None
+    horde.reply(horde.pop()[1]["id"])
+
+
 @pytest.mark.parametrize(
     ("prepare", "chat", "outcome"),
     [
@@ -126,6 +139,8 @@ def answered(horde: Horde) -> None:
         (Horde.in_flight, "true", "unanswered"),
         (cancelled, "true", "done"),
         (answered, "true", "done"),
+        (answered_in_the_second_try, "true", "done"),
+        (answered_beside_a_fake, "true", "done"),
         (queued_text, "false", "unanswered"),
         (answered_text, "false", "done"),
     ],
