@@ -37,16 +37,20 @@ def test_announces_a_generation_and_then_the_end(committed_horde: Horde) -> None
 @pytest.mark.parametrize(
     ("act", "events"),
     [
-        pytest.param(lambda horde, _, job: horde.reply(job), [("generation", 2)], id="another reply"),
-        pytest.param(lambda horde, request_id, _: horde.cancel(request_id), [("cancelled", 1)], id="a cancel"),
-        pytest.param(lambda horde, _, job: horde.fault(job), [("faulted", 1)], id="one fault too many"),
+        pytest.param(lambda horde, _, jobs: horde.reply(jobs[1]), [("generation", 2)], id="another reply"),
+        pytest.param(
+            lambda horde, request_id, jobs: [horde.cancel(request_id), *map(horde.reply, jobs)],
+            [("cancelled", 1), ("generation", 2), ("generation", 3), ("done", 3)],
+            id="a cancel and all replies",
+        ),
+        pytest.param(lambda horde, _, jobs: horde.fault(jobs[1]), [("faulted", 1)], id="one fault too many"),
         pytest.param(
             lambda *_: expiry.expire_batch(now=clock.now() + timedelta(hours=1)), [("faulted", 1)], id="the expiry"
         ),
     ],
 )
 def test_counts_what_is_stored_and_not_what_waits_or_is_in_flight(
-    committed_horde: Horde, act: Callable[[Horde, str, str], object], events: list[tuple[str, int]]
+    committed_horde: Horde, act: Callable[[Horde, str, list[str]], object], events: list[tuple[str, int]]
 ) -> None:
     request_id = committed_horde.queued()
     # No chat request asks for several today.
@@ -55,7 +59,7 @@ def test_counts_what_is_stored_and_not_what_waits_or_is_in_flight(
     committed_horde.reply(jobs[0])
 
     with listening(request_id) as heard:
-        act(committed_horde, request_id, jobs[1])
+        act(committed_horde, request_id, jobs)
 
     assert [(message["event"], message["generations"]) for message in heard] == events
 
