@@ -174,3 +174,24 @@ def watching(look: LiteralString) -> Iterator[set[tuple[Any, ...]]]:
         finally:
             is_over.set()
             watcher.result(timeout=PATIENCE_SECONDS)
+
+
+@contextmanager
+def deadlock_at(table: str) -> Iterator[None]:
+    """Undo the first write of a row of a table as PostgreSQL undoes a transaction that it ends for a deadlock."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SEQUENCE tries")
+        cursor.execute(
+            "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF nextval('tries') = 1 THEN "
+            "RAISE EXCEPTION 'injected' USING ERRCODE = 'deadlock_detected'; END IF; RETURN coalesce(NEW, OLD); END $$"
+        )
+        cursor.execute(
+            f"CREATE TRIGGER lose BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION lose()"
+        )
+    try:
+        yield
+        assert one_value("SELECT last_value FROM tries") == 2, "the first try lost and the second came through"
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION lose CASCADE")
+            cursor.execute("DROP SEQUENCE tries")

@@ -85,7 +85,7 @@ def verify(reply: ChatReply, contract: ReplyContract) -> VerifiedReply:
     for rule in RULES:
         if (contract.is_strict or rule.holds_always) and (fault := rule.find_fault(kept, contract)):
             raise (ChatSubmitInvalid if rule.holds_always else ChatSubmitNonconformant)(fault)
-    if kept.tool_calls and contract.choice is ToolChoiceMode.FUNCTION and kept.finish_reason is FinishReason.TOOL_CALLS:
+    if contract.choice is ToolChoiceMode.FUNCTION and kept.finish_reason is FinishReason.TOOL_CALLS:
         # OpenAI ends a forced function with `stop`; the worker was told `required` and cannot know (VER-23).
         kept = replace(kept, finish_reason=FinishReason.STOP)
     return VerifiedReply(reply=kept, dropped_tool_calls=len(reply.tool_calls) - len(kept.tool_calls))

@@ -65,11 +65,10 @@ def _cancel(request_id: UUID, find: Callable[[], Status | None], *, is_chat: boo
 @retry_on_conflict
 def _claim(request_id: UUID, *, is_chat: bool, now: datetime) -> bool:
     """Cancel one request; return whether this call did it."""
-    family = {"request_id": request_id, "is_chat": is_chat}
     with transaction.atomic(durable=True):
         # The request row is locked in a statement of its own: what follows then sees a slot returned meanwhile.
-        sql.execute(sql.load(__file__, "lock_request.sql"), family)
-        if not sql.execute(sql.load(__file__, "cancel.sql"), {**family, "now": now}):
+        sql.execute(sql.load(__file__, "lock_request.sql"), {"request_id": request_id})
+        if not sql.execute(sql.load(__file__, "cancel.sql"), {"request_id": request_id, "now": now}):
             return False
         found = progress.find(request_id=request_id)
         assert found is not None, "the request's row is locked by this transaction"

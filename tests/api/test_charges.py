@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from billing_app.selectors import ledger
 from tests.horde import Horde, Person, make_person, one_value
 
 LARGE = "elinas/chronos-70b-v2"
@@ -13,14 +14,16 @@ PROMPT = [{"role": "user", "content": "x" * (8000 - len("user: "))}]
 REPLY = {"role": "assistant", "content": "x" * 2000}
 
 
-def serve(horde: Horde, *, model: str, owner: Person | None = None, **declared: Any) -> dict[str, Any]:
+def serve(
+    horde: Horde, *, model: str, owner: Person | None = None, state: str = "ok", **declared: Any
+) -> dict[str, Any]:
     """Walk a request of 8,000 characters to a reply of 2,000, and return the submit's answer."""
     key = (owner or horde.owner).api_key
     worker = {"name": f"worker of {key}", "models": [model], "model_id": model, **declared}
     horde.pop(api_key=key, **worker)
     assert horde.submit(model=model, messages=PROMPT, max_tokens=512)[0] == 202
     job = horde.pop(api_key=key, **worker)[1]["id"]
-    status, body = horde.reply(job, api_key=key, model_id=model, message=REPLY)
+    status, body = horde.reply(job, api_key=key, model_id=model, message=REPLY, state=state)
     assert status == 200, body
     return body
 
@@ -48,6 +51,17 @@ def test_an_untrusted_owner_gets_half_in_escrow(horde: Horde) -> None:
     assert body == {"reward": 637.41}
     assert (horde.kudos(newcomer), escrow) == (Decimal("318.71"), Decimal("318.70"))
     assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 2
+
+
+def test_a_censored_reply_pays_both_halves_and_charges_its_burn_alone(horde: Horde) -> None:
+    newcomer = make_person("newcomer")
+
+    assert serve(horde, model=LARGE, owner=newcomer, state="censored", bridge_agent=VALIDATED) == {"reward": 637.41}
+
+    escrow = one_value("SELECT posted_kudos FROM accounts WHERE user_id = %s AND kind = 'escrow'", [newcomer.id])
+    assert (horde.kudos(newcomer), escrow) == (Decimal("318.71"), Decimal("318.70"))
+    assert horde.kudos(horde.requester) == Decimal(10_000) - 1 - 1
+    assert ledger.reconcile().is_sound
 
 
 def test_an_untrusted_owner_of_an_unknown_model_earns_the_context_alone(horde: Horde) -> None:

@@ -194,12 +194,22 @@ def test_a_reply_measures_its_worker(horde: Horde) -> None:
     horde.reply(generation_id, message={"role": "assistant", "content": "x" * 4000})
 
     [sample] = one_value("SELECT speed_samples FROM workers")
-    assert 90 < sample <= 100, "a thousand tokens in ten seconds and a little"
+    seconds = one_value("SELECT extract(epoch FROM finished_at - created) FROM processing_gens")
+    assert sample == round(1000 / float(seconds), 1), "a thousand tokens in ten seconds and a little"
     assert one_value("SELECT speed FROM workers") == sample
     one_value("UPDATE workers SET speed_samples = array_fill(1.0::float8, ARRAY[20]) RETURNING 1")
     _, generation_id = horde.in_flight(max_tokens=1000)
     horde.reply(generation_id)
     assert one_value("SELECT cardinality(speed_samples) FROM workers") == 20
+
+
+def test_a_worker_too_slow_to_measure_has_a_speed(horde: Horde) -> None:
+    _, generation_id = horde.in_flight(max_tokens=16)
+    one_value("UPDATE processing_gens SET created = now() - interval '1000 s' RETURNING 1")
+
+    horde.reply(generation_id)
+
+    assert one_value("SELECT (speed, speed_samples)::text FROM workers") == "(1,{0})"
 
 
 class TestPriority:

@@ -51,6 +51,37 @@ def test_announces_the_end_with_the_last_generation_alone(committed_horde: Horde
     ]
 
 
+@pytest.mark.spec("SIG-05")
+@pytest.mark.parametrize(
+    ("act", "events"),
+    [
+        pytest.param(lambda horde, _, jobs: horde.reply(jobs[1]), [("generation", 2)], id="another reply"),
+        pytest.param(
+            lambda horde, request_id, jobs: [horde.cancel(request_id), *map(horde.reply, jobs)],
+            [("cancelled", 1), ("generation", 2), ("generation", 3), ("done", 3)],
+            id="a cancel and all replies",
+        ),
+        pytest.param(lambda horde, _, jobs: horde.fault(jobs[1]), [("faulted", 1)], id="one fault too many"),
+        pytest.param(
+            lambda *_: expiry.expire_batch(now=clock.now() + timedelta(hours=1)), [("faulted", 1)], id="the expiry"
+        ),
+    ],
+)
+def test_counts_what_is_stored_and_not_what_waits_or_is_in_flight(
+    committed_horde: Horde, act: Callable[[Horde, str, list[str]], object], events: list[tuple[str, int]]
+) -> None:
+    request_id = committed_horde.queued()
+    # No chat request asks for several today.
+    one_value("UPDATE waiting_prompts SET jobs = 4, n = 4, faulted_jobs = 2 RETURNING 1")
+    jobs = [committed_horde.pop()[1]["id"] for _ in range(3)]
+    committed_horde.reply(jobs[0])
+
+    with listening(request_id) as heard:
+        act(committed_horde, request_id, jobs)
+
+    assert [(message["event"], message["generations"]) for message in heard] == events
+
+
 @pytest.mark.spec("SIG-10")
 def test_announces_a_generation_after_its_commit(committed_horde: Horde) -> None:
     request_id, generation_id = committed_horde.in_flight()

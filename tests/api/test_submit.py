@@ -1,13 +1,14 @@
 """A submit stores a reply once and pays it once, or gives the job back."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
-from tests.horde import Horde, count_rows, make_person, one_value
-from tests.tries import NO_RECORD, record_of
+from tests.horde import ABLE, Answer, Horde, count_rows, make_person, one_value
+from tests.tries import NO_RECORD, counts_of, record_of
 
 LONG = "x" * 400
 
@@ -24,6 +25,7 @@ def test_stores_charges_and_pays(horde: Horde) -> None:
     assert horde.kudos(horde.owner) == earned
     assert horde.kudos(horde.requester) == Decimal(10_000) - 1 - earned - 1
     assert one_value("SELECT consumed_kudos FROM waiting_prompts WHERE id = %s", [request_id]) == 1 + earned + 1
+    assert one_value("SELECT kudos FROM processing_gens") == earned
     assert one_value("SELECT array_agg(idempotency_key ORDER BY id) FROM transfers WHERE kind <> 'start'") == [
         f"tax:{request_id}",
         f"burn:{generation_id}",
@@ -194,16 +196,18 @@ def test_keeps_an_answered_request_for_another_20_minutes(horde: Horde, left: st
 
 
 @pytest.mark.spec("SUB-24", "SUB-15")
-def test_refuses_another_model(horde: Horde) -> None:
+@pytest.mark.parametrize("model_id", ["other/model", ""])
+def test_refuses_another_model(horde: Horde, model_id: str) -> None:
     _, generation_id = horde.in_flight()
 
-    assert horde.reply(generation_id, model_id="other/model") == (
-        400,
-        {
-            "message": "'model_id' is 'other/model' and the job was assigned to 'demo/echo'.",
-            "rc": "ChatModelMismatch",
-        },
-    )
+    for answer in (horde.reply(generation_id, model_id=model_id), horde.fault(generation_id, model_id=model_id)):
+        assert answer == (
+            400,
+            {
+                "message": f"'model_id' is '{model_id}' and the job was assigned to 'demo/echo'.",
+                "rc": "ChatModelMismatch",
+            },
+        )
 
 
 @pytest.mark.spec("SUB-41")
@@ -248,6 +252,23 @@ def test_refuses_a_text_body_for_a_chat_job(horde: Horde) -> None:
     assert (status, body["rc"]) == (400, "ChatSubmitInvalid")
 
 
+@pytest.mark.spec("SUB-45")
+@pytest.mark.parametrize(
+    "sent", [{"finish_reason": "stop"}, {"message": {"role": "assistant", "content": "x"}}, {"fault_reason": None}]
+)
+def test_refuses_a_fault_without_its_model_that_is_a_chat_submit_by_another_key(
+    horde: Horde, sent: dict[str, Any]
+) -> None:
+    request_id, generation_id = horde.in_flight()
+    body = {"id": generation_id, "state": "faulted", **sent}
+
+    answer = horde.call("POST", "generate/text/submit", body, api_key=horde.owner.api_key)
+
+    assert answer == (400, {"message": "'model_id' is required on a chat submit.", "rc": "ChatSubmitInvalid"})
+    assert horde.status(request_id)[1]["processing"] == 1
+    assert one_value("SELECT chat_fault_rc FROM waiting_prompts") is None
+
+
 @pytest.mark.spec("SUB-25", "SUB-26", "FLW-04")
 def test_gives_a_job_back(horde: Horde) -> None:
     request_id, generation_id = horde.in_flight()
@@ -260,6 +281,47 @@ def test_gives_a_job_back(horde: Horde) -> None:
     assert one_value("SELECT aborted_jobs + uncompleted_jobs FROM workers") == 2
     assert count_rows("transfers", "queue_rows") == before | {"queue_rows": 1}
     assert horde.pop()[1]["id"] not in {None, generation_id}
+
+
+@pytest.mark.parametrize(("end", "outcome"), [(Horde.reply, "completed"), (Horde.fault, "faulted")])
+def test_logs_and_counts_how_a_job_ended_and_not_that_it_is_ended_again(
+    horde: Horde, caplog: pytest.LogCaptureFixture, end: Callable[[Horde, str], Answer], outcome: str
+) -> None:
+    request_id, generation_id = horde.in_flight()
+    one_value("UPDATE processing_gens SET created = created - interval '70 s' RETURNING 1")
+    before = counts_of("horde_replies", "outcome")
+
+    with caplog.at_level("INFO"):
+        answers = [end(horde, generation_id), end(horde, generation_id)]
+
+    assert [status for status, _ in answers] == [200, 400]
+    [line] = [vars(record) for record in caplog.records if record.getMessage() == "horde.job_submit.done"]
+    taken = one_value("SELECT extract(epoch FROM finished_at - created) FROM processing_gens")
+    assert (
+        line
+        | {
+            "outcome": outcome,
+            "generation_id": UUID(generation_id),
+            "waiting_prompt_id": UUID(request_id),
+            "worker_id": one_value("SELECT id FROM workers"),
+            "seconds": round(float(taken), 3),
+        }
+        == line
+    )
+    assert counts_of("horde_replies", "outcome") == before | {(outcome,): before.get((outcome,), 0) + 1}
+
+
+@pytest.mark.spec("FLW-04")
+def test_gives_a_slot_back_as_it_was_queued(horde: Horde) -> None:
+    look = "SELECT queue_rows::text FROM queue_rows"
+    horde.queued(tools=[{"type": "function", "function": {"name": "look"}}], temperature=0.7)
+    queued = one_value(look)
+    generation_id = horde.pop(**ABLE)[1]["id"]
+    assert count_rows("queue_rows") == {"queue_rows": 0}
+
+    horde.fault(generation_id)
+
+    assert one_value(look) == queued
 
 
 @pytest.mark.spec("SUB-27", "LSE-26")

@@ -1,6 +1,7 @@
 """What beat does about overdue work, one bounded batch a run."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,8 @@ from hordechat.infra import beat_marks, clock, redis
 from requests_app import tasks
 from requests_app.selectors import readiness
 from requests_app.services import expiry, faults
-from tests.horde import Horde, count_rows, one_value
+from tests.horde import MODEL, Horde, count_rows, one_value
+from tests.tries import counts_of, pause_workers
 
 SCHEDULED = [str(entry["task"]) for entry in BEAT_SCHEDULE.values()]
 
@@ -98,6 +100,61 @@ def test_deletes_a_request_20_minutes_after_its_activation(horde: Horde) -> None
 
     assert horde.status(request_id)[0] == 404
     assert count_rows("queue_rows") == {"queue_rows": 0}
+
+
+def queued_text(horde: Horde) -> None:
+    horde.queued_text(models=[MODEL])
+
+
+def answered_text(horde: Horde) -> None:
+    queued_text(horde)
+    horde.reply_text(horde.pop_text()[1]["id"])
+
+
+def cancelled(horde: Horde) -> None:
+    horde.cancel(horde.queued())
+
+
+def answered(horde: Horde) -> None:
+    horde.reply(horde.in_flight()[1])
+
+
+def answered_in_the_second_try(horde: Horde) -> None:
+    horde.fault(horde.in_flight()[1])
+    horde.reply(horde.pop()[1]["id"])
+
+
+def answered_beside_a_fake(horde: Horde) -> None:
+    horde.pop(name="paused")
+    pause_workers()
+    horde.queued()
+    assert horde.pop(name="paused")[1]["id"] is not None
+    horde.reply(horde.pop()[1]["id"])
+
+
+@pytest.mark.parametrize(
+    ("prepare", "chat", "outcome"),
+    [
+        (Horde.queued, "true", "unanswered"),
+        (Horde.in_flight, "true", "unanswered"),
+        (cancelled, "true", "done"),
+        (answered, "true", "done"),
+        (answered_in_the_second_try, "true", "done"),
+        (answered_beside_a_fake, "true", "done"),
+        (queued_text, "false", "unanswered"),
+        (answered_text, "false", "done"),
+    ],
+)
+def test_counts_what_an_expired_request_had_come_to(
+    horde: Horde, prepare: Callable[[Horde], object], chat: str, outcome: str
+) -> None:
+    prepare(horde)
+    before = counts_of("horde_requests_expired", "chat", "outcome")
+
+    assert expiry.expire_batch(now=clock.now() + timedelta(hours=1)) == 1
+
+    now = counts_of("horde_requests_expired", "chat", "outcome")
+    assert now == before | {(chat, outcome): before.get((chat, outcome), 0) + 1}
 
 
 def test_sweeps_a_request_that_was_never_activated(horde: Horde) -> None:

@@ -13,6 +13,7 @@ from billing_app.selectors import ledger
 from hordechat.infra import clock
 from requests_app.services import expiry, faults
 from tests.horde import MODEL, Horde, count_rows, make_person, one_value
+from tests.tries import counted, counters, counts_of
 
 
 def age(seconds: float) -> None:
@@ -184,6 +185,32 @@ class TestAPausedWorker:
         assert horde.text_status(request_id)[1]["generations"] == []
         assert horde.reply_text(generation_id)[1]["rc"] == "DuplicateGen"
         assert one_value("SELECT requests_fulfilled FROM workers") == 0
+
+    def test_is_counted_apart_and_never_as_an_empty_reply(self, horde: Horde) -> None:
+        def counts() -> list[float]:
+            replies = [counted("horde_replies_total", outcome=outcome) for outcome in ("fake", "completed")]
+            return [*replies, *counts_of("horde_text_empty_generations", "model").values()]
+
+        self.pause(horde)
+        horde.queued_text(models=[MODEL])
+        generation_id = horde.pop_text()[1]["id"]
+        fakes, *others = counts()
+
+        assert horde.reply_text(generation_id, "")[0] == 200
+
+        assert counts() == [fakes + 1, *others]
+
+    def test_stays_paused_and_is_counted_when_it_gives_one_up(self, horde: Horde) -> None:
+        self.pause(horde)
+        request_id = horde.queued_text(models=[MODEL])
+
+        assert horde.reply_text(horde.pop_text()[1]["id"], "", state="faulted") == (200, {"reward": 0})
+
+        assert one_value("SELECT paused FROM workers") is True
+        assert counters("text worker") == (1, 1, 0)
+        shown = horde.text_status(request_id)[1]
+        assert (shown["waiting"], shown["restarted"]) == (1, 0)
+        assert one_value("SELECT faulted_jobs FROM waiting_prompts") == 0
 
     def test_never_sees_the_same_request_again(self, horde: Horde) -> None:
         self.pause(horde)

@@ -16,6 +16,7 @@ from billing_app.selectors import ledger as books
 from billing_app.selectors.holds import HoldState
 from billing_app.services import holds, ledger
 from tests.billing.books import CAUSE, NOW, balance_id, entries, held, hold, open_balance, posted, transfer
+from tests.tries import counted
 
 pytestmark = pytest.mark.django_db
 
@@ -384,6 +385,7 @@ def test_frees_what_is_past_its_expiry_a_batch_at_a_time() -> None:
     hold("upfront:done", first, "10", expires_at=NOW)
     holds.settle(key="upfront:done", kudos=Decimal(1), transfers=[], now=NOW)
     now = NOW + timedelta(minutes=3)
+    counted_before = counted("horde_holds_lapsed_total")
 
     before = holds.lapse_batch(now=NOW + timedelta(seconds=59))
     first_batch = holds.lapse_batch(now=now, limit=2)
@@ -391,6 +393,7 @@ def test_frees_what_is_past_its_expiry_a_batch_at_a_time() -> None:
     rest = [holds.lapse_batch(now=now, limit=2) for _ in range(2)]
 
     assert (before, first_batch, rest) == (0, 2, [1, 0])
+    assert counted("horde_holds_lapsed_total") == counted_before + 3
     assert after_first == {"upfront:a", "upfront:b"}
     assert Hold.objects.get(key="upfront:c").resolved_at == now
     assert (held(first), held(second)) == (Decimal(0), Decimal(20))

@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -28,7 +26,7 @@ from requests_app.services import activation, expiry
 from requests_app.services.activation import ChatParts, NewRequest, Operation
 from requests_app.services.upfront import Upfront
 from tests.horde import MODEL, TRACES, Answer, Horde, count_rows, make_person, one_value
-from tests.races import at_once, codes, slow_writes
+from tests.races import at_once, codes, deadlock_at, slow_writes
 
 KEY = "9d1cf3a4-6a09-4f6e-93ae-64fd7b9d6a0e"
 HELD = Decimal(500)
@@ -208,25 +206,6 @@ def test_a_request_that_is_gone_is_not_activated(committed_horde: Horde) -> None
 
     assert activate(committed_horde, request_id, new_request()) is False
     assert held(committed_horde) == 0
-
-
-@contextmanager
-def deadlock_at(table: str) -> Iterator[None]:
-    """Undo the first insert into a table as PostgreSQL undoes a transaction that it ends for a deadlock."""
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE SEQUENCE tries")
-        cursor.execute(
-            "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF nextval('tries') = 1 THEN "
-            "RAISE EXCEPTION 'injected' USING ERRCODE = 'deadlock_detected'; END IF; RETURN NEW; END $$"
-        )
-        cursor.execute(f"CREATE TRIGGER lose BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION lose()")
-    try:
-        yield
-        assert one_value("SELECT last_value FROM tries") == 2, "the first try lost and the second came through"
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP FUNCTION lose CASCADE")
-            cursor.execute("DROP SEQUENCE tries")
 
 
 @pytest.mark.spec("OPK-13")

@@ -55,6 +55,19 @@ def test_a_fault_over_the_limit_takes_out_what_the_one_before_it_put_back(commit
     assert one_value(STATE) == "(t,0,3,0)"
 
 
+def test_a_cancel_behind_the_fault_that_ends_its_request_changes_nothing(committed_horde: Horde) -> None:
+    request_id, ids = popped_batch(committed_horde, n=4, amount=4)
+    for each in ids[:FAULTED_GENERATIONS_LIMIT]:
+        give_back(committed_horde, each)
+
+    with behind_a_lock_on(request_id) as line:
+        line.join(lambda: give_back(committed_horde, ids[2]))
+        line.join(lambda: committed_horde.call("DELETE", f"generate/text/status/{request_id}"))
+
+    assert one_value(STATE) == "(t,0,3,0)"
+    assert one_value("SELECT cancelled_at FROM waiting_prompts") is None
+
+
 @pytest.mark.parametrize("attempt", range(5))
 def test_a_pop_gets_the_last_slot_before_the_end_or_none(committed_horde: Horde, attempt: int) -> None:
     _, ids = popped_batch(committed_horde, n=4, amount=3)

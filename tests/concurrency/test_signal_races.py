@@ -6,25 +6,25 @@ import pytest
 
 from hordechat.infra import clock
 from requests_app.services import expiry
-from tests.horde import Horde
+from tests.horde import Horde, one_value
 from tests.races import PARALLEL, at_once, behind_a_lock_on, codes
 from tests.signals import listening
 
 
 @pytest.mark.spec("SIG-25", "FLW-30")
-@pytest.mark.parametrize("in_flight", [False, True])
-def test_two_cancels_announce_one(committed_horde: Horde, in_flight: bool) -> None:
-    request_id = committed_horde.queued()
-    if in_flight:
-        committed_horde.pop()
+@pytest.mark.parametrize("is_in_flight", [False, True])
+def test_two_cancels_announce_one(committed_horde: Horde, is_in_flight: bool) -> None:
+    request_id = committed_horde.in_flight()[0] if is_in_flight else committed_horde.queued()
 
     with listening(request_id) as heard:
         with behind_a_lock_on(request_id) as line:
             cancels = [line.join(lambda: committed_horde.cancel(request_id)) for _ in range(2)]
+        cancelled_at = one_value("SELECT cancelled_at FROM waiting_prompts")
         committed_horde.cancel(request_id)
 
     assert codes([cancel.result() for cancel in cancels]) == ["200", "200"]
     assert [message["event"] for message in heard] == ["cancelled"]
+    assert one_value("SELECT cancelled_at FROM waiting_prompts") == cancelled_at
 
 
 @pytest.mark.spec("SIG-25")

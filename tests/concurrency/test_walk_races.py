@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from billing_app.selectors import ledger
 from hordechat.infra import clock
 from requests_app.models import Generation
 from requests_app.services import expiry, faults
-from tests.horde import Horde, count_rows, one_value
+from tests.horde import Answer, Horde, count_rows, one_value
 from tests.races import PARALLEL, at_once, behind_a_lock_on, codes, slow_writes, watching
 
 REPLY_COLUMNS = (
@@ -172,6 +173,23 @@ def test_a_reply_behind_a_cancel_that_ended_its_generation_writes_nothing(commit
     assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 0
 
 
+@pytest.mark.spec("SUB-32")
+@pytest.mark.parametrize("end", [Horde.reply, Horde.fault])
+def test_what_ends_a_job_behind_the_expiry_of_its_request_finds_it_gone(
+    committed_horde: Horde, end: Callable[[Horde, str], Answer]
+) -> None:
+    request_id, generation_id = committed_horde.in_flight()
+
+    with behind_a_lock_on(request_id) as line:
+        answer = line.join(lambda: end(committed_horde, generation_id))
+        for table in ("processing_gens", "waiting_prompts"):
+            one_value(f"DELETE FROM {table} RETURNING 1")
+
+    assert (answer.result()[0], answer.result()[1]["rc"]) == (404, "InvalidJobID")
+    assert one_value("SELECT count(*) FROM transfers WHERE kind = 'reply'") == 0
+    assert count_rows("finished_generations") == {"finished_generations": 0}
+
+
 def test_a_reply_waits_for_its_request_and_holds_nothing_meanwhile(committed_horde: Horde) -> None:
     request_id, generation_id = committed_horde.in_flight()
 
@@ -278,7 +296,12 @@ def test_a_cancel_behind_a_fault_takes_its_slot_out_again(committed_horde: Horde
 
 
 def test_a_cancel_behind_a_reply_finds_the_request_complete(committed_horde: Horde) -> None:
-    request_id, generation_id = committed_horde.in_flight()
+    committed_horde.pop(name="paused")
+    one_value("UPDATE workers SET paused = true RETURNING 1")
+    request_id = committed_horde.queued()
+    assert committed_horde.pop(name="paused")[1]["id"] is not None, "a fake, which nobody waits for"
+    committed_horde.fault(committed_horde.pop()[1]["id"])
+    generation_id = committed_horde.pop()[1]["id"]
 
     with behind_a_lock_on(request_id) as line:
         line.join(lambda: committed_horde.reply(generation_id))

@@ -10,11 +10,12 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from billing_app.selectors import ledger
+from hordechat.infra import clock
 from requests_app.models import SiteMode
 from requests_app.selectors import site_modes as modes
 from requests_app.services import cancel, site_modes
-from tests.horde import MODEL, Horde, count_rows, one_value
-from tests.races import at_once
+from tests.horde import MODEL, Answer, Horde, count_rows, one_value
+from tests.races import at_once, codes
 from tests.signals import listening
 from tests.tries import record_of
 
@@ -146,6 +147,18 @@ class TestTheAbort:
         )
         assert horde.kudos(horde.requester) == 10_000 - 2 - charged
         assert ledger.reconcile().is_sound
+
+    def test_lets_nothing_new_in_while_it_is_at_it(self, committed_horde: Horde) -> None:
+        committed_horde.queued()
+        answers: list[Answer] = []
+
+        def tell(_: int) -> None:
+            if not answers:
+                answers.append(committed_horde.submit())
+
+        site_modes.cancel_for_maintenance(now=clock.now(), tell=tell)
+
+        assert codes(answers) == ["MaintenanceMode"]
 
     def test_refuses_new_requests_from_then_on(self, committed_horde: Horde) -> None:
         committed_horde.queued()

@@ -1,12 +1,15 @@
 """Whoever ends a generation writes one row of it, and nobody else does."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from hordechat.infra import clock
 from requests_app.models import FinishedGeneration
 from requests_app.services import expiry, faults
-from tests.horde import MODEL, Horde, count_rows, one_value
+from tests.horde import MODEL, Answer, Horde, count_rows, one_value
 from tests.races import at_once
 
 COLUMNS = ("model", "is_chat", "outcome", "max_length", "written_tokens")
@@ -62,7 +65,9 @@ def test_a_lapsed_lease_and_no_late_reply(horde: Horde) -> None:
     assert horde.fault(generation_id)[1]["rc"] == "AbortedGen"
 
     assert rows() == [(MODEL, True, "faulted", 64, 0)]
-    assert FinishedGeneration.objects.get().milliseconds >= 200_000
+    finished = FinishedGeneration.objects.get()
+    assert finished.milliseconds >= 200_000
+    assert finished.finished_at == one_value("SELECT finished_at FROM processing_gens")
 
 
 def test_no_fake(horde: Horde) -> None:
@@ -76,11 +81,12 @@ def test_no_fake(horde: Horde) -> None:
     assert rows() == []
 
 
-def test_no_clock_that_runs_backwards_stops_a_reply(horde: Horde) -> None:
+@pytest.mark.parametrize("end", [Horde.reply, Horde.fault])
+def test_no_clock_that_runs_backwards_stops_one(horde: Horde, end: Callable[[Horde, str], Answer]) -> None:
     _, generation_id = horde.in_flight()
     one_value("UPDATE processing_gens SET created = created + interval '1 hour' RETURNING 1")
 
-    assert horde.reply(generation_id)[0] == 200
+    assert end(horde, generation_id)[0] == 200
 
     assert FinishedGeneration.objects.get().milliseconds == 0
 

@@ -6,7 +6,6 @@ WITH cancelled AS (
        SET n = 0,
            cancelled_at = %(now)s
      WHERE id = %(request_id)s
-       AND is_chat = %(is_chat)s
        AND NOT faulted
        AND cancelled_at IS NULL
        AND (
