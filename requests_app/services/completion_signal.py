@@ -25,10 +25,11 @@ def publish_after_commit(
 ) -> None:
     """Publish one event once the open transaction has committed, whatever other callbacks do.
 
-    `generations` counts the stored results. A failure is logged and counted, never raised.
+    `generations` counts the stored results. Only a `faulted` event may have a reason and its code (SIG-06, SIG-07). A
+    failure is logged and counted, never raised.
     """
     message: dict[str, object] = {"id": str(request_id), "event": event.value, "generations": generations}
-    if event is CompletionEvent.FAULTED and fault_reason is not None:
+    if fault_reason is not None:
         message |= {"fault_reason": fault_reason, "fault_rc": fault_rc}
     transaction.on_commit(partial(_publish, channel_of(request_id), orjson.dumps(message).decode()), robust=True)
 
