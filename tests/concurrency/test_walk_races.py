@@ -160,7 +160,7 @@ def test_a_reply_behind_another_one_writes_nothing(committed_horde: Horde) -> No
     assert stored_reply() == numbered_reply(1)
 
 
-@pytest.mark.spec("SUB-32")
+@pytest.mark.spec("SUB-30", "SUB-32")
 def test_a_reply_behind_a_cancel_that_ended_its_generation_writes_nothing(committed_horde: Horde) -> None:
     request_id, generation_id = committed_horde.in_flight()
 
