@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from django.db import Error
-from psycopg_pool import PoolTimeout
 
 from billing_app.models import ProxyPasskey
 from billing_app.selectors import keys
@@ -59,7 +58,7 @@ class KnownPasskeys:
     def _read(self, now: datetime) -> None:
         try:
             self._hashes = list_hashes()
-        except (Error, PoolTimeout) as error:
+        except Error as error:
             logger.warning("the proxy passkeys cannot be read (%s): the last copy counts", type(error).__name__)
         # A failed try counts like another: an outage must not cost every call its time-out.
         self._read_at = now

@@ -13,7 +13,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
-from psycopg_pool import PoolTimeout, TooManyRequests
 from rest_framework.exceptions import APIException, MethodNotAllowed
 from rest_framework.response import Response
 
@@ -111,8 +110,9 @@ def as_refusal(error: BaseException) -> HordeError:
             )
         case APIException() | SuspiciousOperation() | BadRequest() | MultiPartParserError():
             return MalformedRequest("The request cannot be read.")
-        # Of a connection that broke, the first use is an operational error and each later one an interface error.
-        case OperationalError() | InterfaceError() | PoolTimeout() | TooManyRequests():
+        # Of a connection that broke, the first use is an operational error and each later one an interface error. A
+        # pool that has none to give in time raises an operational error too.
+        case OperationalError() | InterfaceError():
             logger.error("the database cannot be used", exc_info=error)
             return ServiceUnavailable()
         case DatabaseError():

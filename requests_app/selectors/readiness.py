@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import Error
-from psycopg_pool import PoolTimeout
 
 from hordechat.infra import beat_marks, metrics, redis
 from requests_app.selectors import lapsed
@@ -69,7 +68,7 @@ def get(*, now: datetime) -> Readiness:
 def _find_backlog(*, now: datetime) -> Backlog | None:
     try:
         backlog = lapsed.get_backlog(now=now)
-    except (Error, PoolTimeout):
+    except Error:
         logger.exception("the database cannot be used")
         return None
     for task, count in backlog.by_task().items():

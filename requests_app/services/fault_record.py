@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from django.db import Error
-from psycopg_pool import PoolTimeout
 
 from hordechat.contract.limits import MAX_FAULT_REASON_CHARACTERS
 from hordechat.contract.text import without_nul
@@ -52,7 +51,7 @@ def record_fault_reason(reason: FaultReason, *, request_id: UUID, generation_id:
 def _record(statement: str, values: Mapping[str, object]) -> None:
     try:
         _execute(statement, values)
-    except (Error, PoolTimeout):
+    except Error:
         logger.exception("a fault record was not written", extra={"generation_id": values["generation_id"]})
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from hordechat.local import postgresql, stack
 from tests.e2e.conftest import LiveHorde
 from tests.e2e.test_walk import own_model
 
+WAITING_FOR_A_LOCK = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 SHOW_LIMIT = """
 from django.db import connection
 with connection.cursor() as cursor:
@@ -82,6 +86,28 @@ def test_a_process_frozen_in_a_transaction_keeps_no_request(hasty: LiveHorde) ->
         frozen.communicate()
 
     assert hasty.status(request_id)[1]["done"]
+
+
+@pytest.mark.slow
+def test_a_call_that_finds_no_connection_in_the_pool_gets_503(live: LiveHorde) -> None:
+    environment = {**live.environment, "HORDE_DATABASE_POOL_SIZE": "1", "HORDE_LOG_LEVEL": "ERROR"}
+    with (
+        stack.api(environment, workers=1, threads=2) as api,
+        replace(live, api=api) as busy,
+        psycopg.connect(live.environment["DATABASE_URL"]) as holder,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        model, request_id, job = take_job(busy)
+        holder.execute("SELECT 1 FROM waiting_prompts WHERE id = %s FOR UPDATE", [request_id])
+        waiting = pool.submit(busy.reply, job, model_id=model)
+        while busy.value(WAITING_FOR_A_LOCK) == 0:
+            time.sleep(0.05)
+
+        refused = busy.status(request_id)
+        holder.rollback()
+
+        assert (refused[0], refused[1]["rc"], waiting.result()[0]) == (503, "ServiceUnavailable", 200)
+        assert busy.status(request_id)[1]["done"]
 
 
 def test_an_operators_command_has_no_such_bound(hasty: LiveHorde) -> None:

@@ -95,7 +95,7 @@ def test_list_add_and_remove_print_json_and_sentences() -> None:
     assert run("list") == "0 filters.\n"
 
     made = json.loads(run("add", r"\bdwarf\b", "--replacement", "giant", "--description", "as an example", "--json"))
-    described = rf"{made['id']}  type 10  '\\bdwarf\\b' -> 'giant'  (as an example)"
+    described = rf"{made['id']}  type 10  '\bdwarf\b' -> 'giant'  (as an example)"
 
     assert {key: made[key] for key in ("filter_type", "regex", "replacement", "description")} == {
         "filter_type": 10, "regex": r"\bdwarf\b", "replacement": "giant", "description": "as an example",

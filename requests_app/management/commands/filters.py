@@ -115,7 +115,7 @@ class Command(BaseCommand):
 
 def _describe(each: KeptFilter) -> str:
     remark = f"  ({each.description})" if each.description else ""
-    return f"{each.id}  type {each.filter_type}  {each.regex!r} -> {each.replacement!r}{remark}"
+    return f"{each.id}  type {each.filter_type}  '{each.regex}' -> '{each.replacement}'{remark}"
 
 
 def _as_json(each: KeptFilter) -> dict[str, object]:
