@@ -90,13 +90,12 @@ def test_judges_the_model_before_the_size(horde: Horde, is_known: bool, rc: str)
 
 
 @pytest.mark.spec("MDL-19", "MDL-20", "CTX-53")
-@pytest.mark.parametrize("state", ["maintenance", "paused"])
-def test_reads_the_limits_over_all_models_and_workers_that_serve(horde: Horde, state: str) -> None:
+def test_reads_the_limits_over_all_models_and_workers_that_serve(horde: Horde) -> None:
     horde.pop(chat_limits={"max_context_length": 3000, "max_length": 1024})
     other: dict[str, Any] = {"models": ["other/model"], "model_id": "other/model"}
     horde.pop(name="two", chat_limits={"max_context_length": 2500, "max_length": 2000}, **other)
     horde.pop(name="three", chat_limits={"max_context_length": 9000, "max_length": 9000}, **other)
-    one_value(f"UPDATE workers SET {state} = true WHERE name = 'three' RETURNING 1")
+    one_value("UPDATE workers SET maintenance = true WHERE name = 'three' RETURNING 1")
 
     models = ["demo/echo", "other/model"]
     messages = [{"role": "user", "content": characters_for(700)}]

@@ -120,10 +120,9 @@ def test_refuses_an_unknown_model(horde: Horde, models: dict[str, Any], message:
 
 
 @pytest.mark.spec("MDL-10", "MDL-11", "MDL-13", "MDL-15", "MDL-27", "ELG-20")
-@pytest.mark.parametrize("state", ["maintenance", "paused"])
-def test_refuses_a_model_whose_only_worker_is_in_maintenance_or_paused(horde: Horde, state: str) -> None:
+def test_refuses_a_model_whose_only_worker_is_in_maintenance(horde: Horde) -> None:
     horde.pop()
-    one_value(f"UPDATE workers SET {state} = true RETURNING 1")
+    one_value("UPDATE workers SET maintenance = true RETURNING 1")
     before = count_rows(*TRACES)
 
     status, body = horde.submit()

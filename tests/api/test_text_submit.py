@@ -312,16 +312,6 @@ def test_grows_to_a_power_of_two_within_the_largest_context(
     assert one_value("SELECT max_context_length FROM waiting_prompts") == context
 
 
-@pytest.mark.parametrize("state", ["maintenance", "paused"])
-def test_grows_for_no_worker_that_serves_nobody(horde: Horde, state: str) -> None:
-    horde.pop(chat_jobs=None, prompt_jobs=None, max_context_length=8192)
-    one_value(f"UPDATE workers SET {state} = true RETURNING 1")
-
-    status, body = horde.submit_text(prompt="x" * 5905, models=[MODEL], context_fit="grow")
-
-    assert (status, body["rc"]) == (400, "PromptExceedsContext")
-
-
 @pytest.mark.parametrize(
     ("mode", "largest", "quoted"), [("reject", 8192, 2048), ("grow", 2048, 2048), ("grow", 1024, 2048)]
 )

@@ -239,6 +239,19 @@ class TestAPausedWorker:
         assert horde.reply(body["id"])[0] == 200
         assert horde.status(request_id)[1]["generations"] == []
 
+    @pytest.mark.parametrize("family", ["chat", "text"])
+    def test_is_none_of_those_that_could_serve_now(self, horde: Horde, family: str) -> None:
+        horde.pop(chat_jobs=family == "chat", prompt_jobs=family == "text")
+        submit, status = (horde.submit, horde.status) if family == "chat" else (horde.submit_text, horde.text_status)
+        warning = "No online worker can serve this request now."
+        assert warning not in submit()[1].get("message", "")
+        one_value("UPDATE workers SET paused = true RETURNING 1")
+
+        body = submit()[1]
+
+        assert warning in body["message"]
+        assert status(body["id"])[1]["is_possible"] is False
+
     def test_a_fake_goes_with_its_request(self, horde: Horde) -> None:
         self.pause(horde)
         horde.queued_text()

@@ -8,16 +8,17 @@ SELECT coalesce(
            ),
            '{}'
        ) AS declared_models,
-       count(*) FILTER (WHERE state.serves) AS serving_workers,
-       max(worker.chat_max_length) FILTER (WHERE state.serves) AS largest_length,
-       max(worker.chat_max_context_length) FILTER (WHERE state.serves) AS largest_context,
+       count(*) FILTER (WHERE NOT worker.maintenance) AS serving_workers,
+       max(worker.chat_max_length) FILTER (WHERE NOT worker.maintenance) AS largest_length,
+       max(worker.chat_max_context_length) FILTER (WHERE NOT worker.maintenance) AS largest_context,
        coalesce(
            jsonb_agg(
                DISTINCT jsonb_build_array(
                    worker.chat_max_length, worker.chat_max_context_length, to_jsonb(worker.chat_features)
                )
            ) FILTER (
-               WHERE state.serves
+               WHERE NOT worker.maintenance
+                 AND NOT worker.paused
                  AND (owner.is_trusted OR NOT %(trusted_workers)s)
                  AND (
                          cardinality(%(workers)s::uuid[]) = 0
@@ -29,7 +30,6 @@ SELECT coalesce(
        ARRAY(SELECT id FROM workers WHERE id = ANY(%(workers)s::uuid[])) AS known_workers
   FROM workers AS worker
   JOIN users AS owner ON owner.id = worker.user_id
- CROSS JOIN LATERAL (SELECT NOT (worker.maintenance OR worker.paused) AS serves) AS state
  WHERE worker.accepts_chat_jobs
    AND worker.chat_model_id = ANY(%(models)s::varchar[])
    AND worker.last_check_in >= %(online_since)s

@@ -7,7 +7,8 @@
 SELECT max(workers.max_context_length) AS largest_context,
        coalesce(
            jsonb_agg(DISTINCT jsonb_build_array(workers.max_length, workers.max_context_length, '[]'::jsonb)) FILTER (
-               WHERE (owner.is_trusted OR NOT %(trusted_workers)s)
+               WHERE NOT workers.paused
+                 AND (owner.is_trusted OR NOT %(trusted_workers)s)
                  AND (
                          cardinality(%(workers)s::uuid[]) = 0
                       OR (workers.id = ANY(%(workers)s::uuid[])) <> %(worker_blacklist)s
@@ -20,7 +21,6 @@ SELECT max(workers.max_context_length) AS largest_context,
   JOIN users AS owner ON owner.id = workers.user_id
  WHERE workers.accepts_prompt_jobs
    AND NOT workers.maintenance
-   AND NOT workers.paused
    AND workers.last_check_in >= %(online_since)s
    AND (
            cardinality(%(models)s::varchar[]) = 0
