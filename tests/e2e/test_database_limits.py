@@ -41,8 +41,8 @@ with transaction.atomic():
 
 @pytest.fixture(scope="module")
 def hasty(live: LiveHorde) -> Iterator[LiveHorde]:
-    """Run another API on the live site's database, whose statements may take a second."""
-    environment = {**live.environment, "HORDE_DATABASE_STATEMENT_TIMEOUT_SECONDS": "1", "HORDE_LOG_LEVEL": "ERROR"}
+    """Run another API on the live site's database, whose statements may take three seconds."""
+    environment = {**live.environment, "HORDE_DATABASE_STATEMENT_TIMEOUT_SECONDS": "3", "HORDE_LOG_LEVEL": "ERROR"}
     with stack.api(environment) as api, replace(live, api=api, environment=environment) as horde:
         yield horde
 
