@@ -195,9 +195,11 @@ def check_fault(submit: SubmitBody, *, is_chat: bool) -> None:
     Raises:
         ChatSubmitInvalid: `message` for a text job, or both families' keys for a chat job (SUB-22, SUB-23).
     """
-    if submit.message is not None and not is_chat:
+    if submit.message is None:
+        return
+    if not is_chat:
         raise ChatSubmitInvalid(KEY_OF_TEXT)
-    if submit.message is not None and submit.generation is not None:
+    if submit.generation is not None:
         raise ChatSubmitInvalid(KEY_OF_CHAT)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from hordechat.local import postgresql, stack
+from hordechat.local import places, postgresql, stack
 from tests.e2e.conftest import LiveHorde
 from tests.e2e.test_walk import own_model
 
@@ -25,6 +25,11 @@ from django.db import connection
 with connection.cursor() as cursor:
     cursor.execute("SHOW statement_timeout")
     print(*cursor.fetchone())
+"""
+WAIT = """
+import time
+print("on", flush=True)
+time.sleep(60)
 """
 FREEZE_IN_A_TRANSACTION = """
 import os, signal, sys
@@ -72,6 +77,7 @@ def test_a_process_frozen_in_a_transaction_keeps_no_request(hasty: LiveHorde) ->
     frozen = subprocess.Popen(
         [sys.executable, "-c", FREEZE_IN_A_TRANSACTION, request_id],
         env=stack.process_environment(hasty.environment),
+        cwd=places.PROJECT,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -101,6 +107,7 @@ def test_a_call_that_finds_no_connection_in_the_pool_gets_503(live: LiveHorde) -
         holder.execute("SELECT 1 FROM waiting_prompts WHERE id = %s FOR UPDATE", [request_id])
         waiting = pool.submit(busy.reply, job, model_id=model)
         while busy.value(WAITING_FOR_A_LOCK) == 0:
+            assert not waiting.done(), "it does not wait for the lock"
             time.sleep(0.05)
 
         refused = busy.status(request_id)
@@ -139,15 +146,9 @@ def test_an_operators_command_before_the_first_migration_says_to_migrate(tmp_pat
 
 def test_ctrl_c_ends_an_operators_command_without_a_traceback(live_environment: dict[str, str]) -> None:
     running = subprocess.Popen(
-        [
-            sys.executable,
-            "manage.py",
-            "shell",
-            "--no-imports",
-            "-c",
-            "import time; print('on', flush=True); time.sleep(60)",
-        ],
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", WAIT],
         env=stack.process_environment(live_environment),
+        cwd=places.PROJECT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
